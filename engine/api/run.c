@@ -1,0 +1,68 @@
+/* One run: check the arguments, cut them into units, have the units run, by the team or by the caller. */
+#include "engine/api/engine.h"
+
+#include "engine/api/unit.h"
+#include "engine/base/fpstate.h"
+#include "engine/base/sizes.h"
+#include "engine/base/status.h"
+#include "engine/base/structs.h"
+
+#include <string.h>
+
+static void run_team_unit(void *argument, int64_t unit, int member, void *scratch)
+{
+    (void)member;
+    attend__unit_run(argument, unit, scratch);
+}
+
+static void run_scheduled(attend_engine *engine, struct attend__unit_work *work, void *scratch)
+{
+    atomic_fetch_add_explicit(&engine->jobs, 1, memory_order_relaxed);
+    if (work->schedule.count == 0)
+        return;
+    if (!attend__engine_runs_inline(engine, work->schedule.work)) {
+        struct attend__job job = { .units = work->schedule.count, .run = run_team_unit, .argument = work };
+        attend__team_run(engine->team, &job);
+        return;
+    }
+    atomic_fetch_add_explicit(&engine->inline_jobs, 1, memory_order_relaxed);
+    for (int64_t unit = 0; unit < work->schedule.count; unit++)
+        attend__unit_run(work, unit, scratch);
+}
+
+static attend_status check_workspace(const struct attend__plan *plan, const attend_args *args)
+{
+    if (!args->workspace && args->workspace_bytes > 0)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.workspace is NULL with workspace_bytes %zu; give memory, or 0 bytes",
+                            args->workspace_bytes);
+    if (!args->workspace)
+        return ATTEND_OK;
+    if ((uintptr_t)args->workspace % ATTEND__ALIGNMENT)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.workspace is %p; it must be aligned to %d bytes", args->workspace,
+                            ATTEND__ALIGNMENT);
+    if (args->workspace_bytes < plan->workspace_bytes)
+        return attend__fail(ATTEND_ERR_CAPACITY, "args.workspace_bytes is %zu; the plan needs %zu", args->workspace_bytes,
+                            plan->workspace_bytes);
+    return ATTEND_OK;
+}
+
+attend_status attend__engine_run(attend_engine *engine, const struct attend__plan *plan, const attend_args *caller)
+{
+    attend_args args;
+    struct attend__unit_work work = { .plan = plan };
+    attend_status status = attend__struct_read(&args, sizeof args, sizeof args, caller, "args");
+    if (!status)
+        status = attend__call_check(&work.call, &plan->problem, &args, false);
+    if (!status)
+        status = check_workspace(plan, &args);
+    if (status)
+        return status;
+    struct attend__slot *slot = args.workspace ? NULL : attend__slots_take(&engine->slots);
+    const attend__fpstate state = attend__fpstate_enter();
+    void *scratch = attend__plan_schedule(plan, &work.call, slot ? slot->memory : args.workspace, &work.schedule);
+    run_scheduled(engine, &work, scratch);
+    attend__fpstate_leave(state);
+    if (slot)
+        attend__slots_give_back(&engine->slots, slot);
+    return ATTEND_OK;
+}

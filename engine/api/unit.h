@@ -1,0 +1,17 @@
+/* From a unit of the schedule to a call of the kernel: where the unit's rows, keys and results lie in the caller's tensors, and what
+ * each row may see. Also writes what no kernel does: padding rows, and the hidden ends of scores and weights. */
+#ifndef ATTEND__UNIT_H
+#define ATTEND__UNIT_H
+
+#include "engine/plan/plan.h"
+
+struct attend__unit_work {
+    const struct attend__plan *plan;
+    struct attend__call call;
+    struct attend__schedule schedule;
+};
+
+/* Runs one unit with a member's scratch (plan->scratch_bytes). */
+void attend__unit_run(const struct attend__unit_work *work, int64_t unit, void *scratch);
+
+#endif

@@ -1,0 +1,63 @@
+/* The template of all kernels. A file per instruction set includes its vector operations and then this; the result is one
+ * struct attend__kernel. Its parts follow the steps of the reduction contract. */
+#ifndef ATTEND__KERNEL_TMPL_H
+#define ATTEND__KERNEL_TMPL_H
+
+#ifndef VL
+#error "include a vec_*.h first"
+#endif
+
+#include "engine/base/fpstate.h"
+#include "engine/base/sizes.h"
+#include "engine/kernel/kernel.h"
+
+#include <float.h>
+#include <string.h>
+
+enum {
+    BLOCK_ROWS = 6,
+    PANEL_KEYS = PANEL_VECTORS * VL,
+    LANE_VECTORS = ATTEND__LANES / VL,
+    /* Between the score rows of a block: one vector more than a tile, so that rows do not compete for the same cache sets. */
+    SCORE_STRIDE = ATTEND__KV_TILE + ATTEND__LANES
+};
+
+_Static_assert(ATTEND__LANES % VL == 0, "lanes of the contract are whole vectors");
+_Static_assert(ATTEND__KV_TILE % PANEL_KEYS == 0 && ATTEND__KV_TILE / PANEL_KEYS <= 64, "a tile is at most 64 panels");
+_Static_assert(ATTEND__UNIT_ROWS % BLOCK_ROWS == 0, "a full unit is whole blocks");
+_Static_assert((int)BLOCK_ROWS <= (int)ATTEND__LANES, "a block's factors fit the arrays of merge_tile");
+
+/* Unrolls a loop over rows or vectors of a register tile before the compiler decides what lives in registers: without it the sums
+ * pass through the stack on their way to the epilogue. */
+#define UNROLLED _Pragma("GCC unroll 8")
+
+#include "engine/kernel/exp_tmpl.h"
+#include "engine/kernel/visible_tmpl.h"
+#include "engine/kernel/pack_tmpl.h"
+#include "engine/kernel/score_tmpl.h"
+#include "engine/kernel/softmax_tmpl.h"
+#include "engine/kernel/value_tmpl.h"
+#include "engine/kernel/merge_tmpl.h"
+#include "engine/kernel/scratch_tmpl.h"
+#include "engine/kernel/block_tmpl.h"
+#include "engine/kernel/diagnose_tmpl.h"
+#include "engine/kernel/unit_tmpl.h"
+#include "engine/kernel/probe_tmpl.h"
+
+#define KERNEL_OBJECT_(suffix) attend__kernel_##suffix
+#define KERNEL_OBJECT(suffix) KERNEL_OBJECT_(suffix)
+
+extern const struct attend__kernel KERNEL_OBJECT(KERNEL_SUFFIX);
+
+const struct attend__kernel KERNEL_OBJECT(KERNEL_SUFFIX) = {
+    .isa = KERNEL_ISA,
+    .name = KERNEL_NAME,
+    .register_rows = BLOCK_ROWS,
+    .register_keys = PANEL_KEYS,
+    .scratch_bytes = unit_scratch_bytes,
+    .run = run_unit,
+    .multiply_adds = probe_multiply_adds,
+    .read = probe_read,
+};
+
+#endif

@@ -1,0 +1,60 @@
+/* Copies in the order in which the score tile reads: keys into panels, queries into blocks. Copies move bits and compute nothing,
+ * so they are no part of the reduction contract. */
+#ifndef ATTEND__PACK_TMPL_H
+#define ATTEND__PACK_TMPL_H
+
+/* A block of queries, feature by feature: packed[d_k][BLOCK_ROWS]; missing rows are 0. */
+static void pack_queries(float *packed, const struct attend__row *row, int rows, int64_t d_k, int64_t step)
+{
+    for (int r = 0; r < BLOCK_ROWS; r++)
+        for (int64_t d = 0; d < d_k; d++)
+            packed[d * BLOCK_ROWS + r] = r < rows ? row[r].query[d * step] : 0.0f;
+}
+
+/* VL keys × VL features through registers; keys beyond `keys` become 0, features beyond `features` are not stored. */
+static inline void pack_square(float *packed, const float *key, int64_t stride, int keys, int features)
+{
+    vf square[VL];
+    for (int i = 0; i < VL; i++)
+        square[i] = i >= keys ? vf_set1(0.0f)
+                    : features >= VL ? vf_load(key + i * stride)
+                                     : vf_load_part(key + i * stride, features);
+    vf_transpose(square);
+    for (int d = 0; d < VL && d < features; d++)
+        vf_store(packed + d * PANEL_KEYS, square[d]);
+}
+
+static void pack_scattered(float *packed, const float *key, int64_t stride, int64_t step, int keys, int64_t d_k)
+{
+    for (int j = 0; j < PANEL_KEYS; j++)
+        for (int64_t d = 0; d < d_k; d++)
+            packed[d * PANEL_KEYS + j] = j < keys ? key[j * stride + d * step] : 0.0f;
+}
+
+/* A panel of keys, feature by feature: packed[d_k][PANEL_KEYS]; keys beyond `keys` become 0 and are not read. */
+static void pack_panel(float *packed, const float *key, int64_t stride, int64_t step, int keys, int64_t d_k)
+{
+    if (step != 1) {
+        pack_scattered(packed, key, stride, step, keys, d_k);
+        return;
+    }
+    for (int j = 0; j < PANEL_KEYS; j += VL) {
+        const int left = keys - j;
+        int64_t d = 0;
+        if (left >= VL)
+            for (; d + VL <= d_k; d += VL)
+                pack_square(packed + d * PANEL_KEYS + j, key + j * stride + d, stride, VL, VL);
+        for (; d < d_k; d += VL)
+            pack_square(packed + d * PANEL_KEYS + j, key + j * stride + d, stride, left, (int)attend__min(d_k - d, VL));
+    }
+}
+
+/* Values whose features are not neighbours, key by key: packed[keys][width], width ≥ d_v. */
+static void pack_values(float *packed, int64_t width, const float *value, int64_t stride, int64_t step, int keys, int64_t d_v)
+{
+    for (int j = 0; j < keys; j++)
+        for (int64_t d = 0; d < d_v; d++)
+            packed[j * width + d] = value[j * stride + d * step];
+}
+
+#endif

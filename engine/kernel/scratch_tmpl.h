@@ -1,0 +1,58 @@
+/* The memory that one unit works in, laid out in one block. */
+#ifndef ATTEND__SCRATCH_TMPL_H
+#define ATTEND__SCRATCH_TMPL_H
+
+struct scratch {
+    float *queries;       /* [UNIT_ROWS / BLOCK_ROWS][d_k][BLOCK_ROWS] */
+    float *panels;        /* [PANELS][d_k][PANEL_KEYS] */
+    float *values;        /* [KV_TILE][width], for values whose features are not neighbours */
+    float *scores;        /* [BLOCK_ROWS][SCORE_STRIDE] */
+    struct partials tile; /* of one block */
+    struct partials done; /* of all rows */
+    size_t bytes;
+};
+
+static float *carve(struct scratch *scratch, char *memory, int64_t floats, bool *fits)
+{
+    size_t at = scratch->bytes;
+    *fits &= floats >= 0 && attend__size_add_product(&scratch->bytes, (size_t)floats, sizeof(float)) &&
+             attend__size_add_product(&scratch->bytes, 63, 1);
+    scratch->bytes &= ~(size_t)63;
+    return memory ? (float *)(memory + at) : NULL;
+}
+
+static int64_t product(int64_t a, int64_t b, bool *fits)
+{
+    int64_t result = 0;
+    *fits &= !__builtin_mul_overflow(a, b, &result);
+    return result;
+}
+
+/* Lays the scratch out in `memory`, or only measures it for NULL; false when its size does not fit. */
+static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t d_v)
+{
+    bool fits = d_v <= INT64_MAX - ATTEND__LANES;
+    const int64_t width = fits ? attend__round_up(d_v, ATTEND__LANES) : 0;
+    const int64_t row_slots = ATTEND__UNIT_ROWS + ATTEND__LANES;
+    scratch->bytes = 0;
+    scratch->queries = carve(scratch, memory, product(d_k, ATTEND__UNIT_ROWS, &fits), &fits);
+    scratch->panels = carve(scratch, memory, product(d_k, ATTEND__KV_TILE, &fits), &fits);
+    scratch->values = carve(scratch, memory, product(width, ATTEND__KV_TILE, &fits), &fits);
+    scratch->scores = carve(scratch, memory, BLOCK_ROWS * SCORE_STRIDE, &fits);
+    scratch->tile.largest = carve(scratch, memory, ATTEND__LANES, &fits);
+    scratch->tile.total = carve(scratch, memory, ATTEND__LANES, &fits);
+    scratch->tile.sum = carve(scratch, memory, product(width, BLOCK_ROWS, &fits), &fits);
+    scratch->done.largest = carve(scratch, memory, row_slots, &fits);
+    scratch->done.total = carve(scratch, memory, row_slots, &fits);
+    scratch->done.sum = carve(scratch, memory, product(width, ATTEND__UNIT_ROWS, &fits), &fits);
+    scratch->tile.width = scratch->done.width = width;
+    return fits;
+}
+
+static size_t unit_scratch_bytes(int64_t d_k, int64_t d_v)
+{
+    struct scratch scratch;
+    return lay_out(&scratch, NULL, d_k, d_v) ? scratch.bytes : 0;
+}
+
+#endif

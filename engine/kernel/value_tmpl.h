@@ -1,0 +1,124 @@
+/* The weighted sum of values over one tile, a = Σ p·v: step 5 of the reduction contract. The same register tile as the scores,
+ * with columns of the values in place of keys; values are read where they lie. */
+#ifndef ATTEND__VALUE_TMPL_H
+#define ATTEND__VALUE_TMPL_H
+
+struct value_tile {
+    const float *weights; /* [rows][SCORE_STRIDE] */
+    const float *value;   /* of the tile's first key and the first column; features are neighbours */
+    int64_t stride;       /* from key to key */
+    float *sum;           /* [rows][width] */
+    int64_t width;
+    int low, high;        /* keys */
+};
+
+/* One chain over keys low … high - 1 of a column block of `vectors` vectors, the last of `last_lanes` lanes. rows, vectors and
+ * partial are compile-time constants. The tile's first chain is stored, later ones are added to it. */
+static inline __attribute__((always_inline)) void value_chain(const int rows, const int vectors, const bool partial,
+                                                              const struct value_tile *tile, int64_t column, int last_lanes,
+                                                              int low, int high, bool first)
+{
+    vf sum[BLOCK_ROWS][PANEL_VECTORS];
+    UNROLLED
+    for (int r = 0; r < rows; r++)
+        UNROLLED
+        for (int v = 0; v < vectors; v++)
+            sum[r][v] = vf_set1(0.0f);
+    const float *value = tile->value + low * tile->stride + column;
+    const float *weights = tile->weights + low;
+    for (int j = low; j < high; j++) {
+        vf x[PANEL_VECTORS];
+        UNROLLED
+        for (int v = 0; v < vectors; v++)
+            x[v] = partial && v == vectors - 1 ? vf_load_part(value + v * VL, last_lanes) : vf_load(value + v * VL);
+        UNROLLED
+        for (int r = 0; r < rows; r++) {
+            const vf p = vf_set1(weights[r * SCORE_STRIDE]);
+            UNROLLED
+            for (int v = 0; v < vectors; v++)
+                sum[r][v] = vf_fma(p, x[v], sum[r][v]);
+        }
+        value += tile->stride;
+        weights++;
+    }
+    UNROLLED
+    for (int r = 0; r < rows; r++)
+        UNROLLED
+        for (int v = 0; v < vectors; v++) {
+            float *at = tile->sum + r * tile->width + column + v * VL;
+            vf_store(at, first ? sum[r][v] : vf_add(vf_load(at), sum[r][v]));
+        }
+}
+
+/* The chains of one column block in order. Chains that no row sees are left out: they would add +0. */
+static inline __attribute__((always_inline)) void value_chains(const int rows, const int vectors, const bool partial,
+                                                               const struct value_tile *tile, int64_t column, int last_lanes)
+{
+    for (int low = tile->low; low < tile->high;) {
+        int high = (low / ATTEND__CHAIN + 1) * ATTEND__CHAIN;
+        if (high > tile->high)
+            high = tile->high;
+        value_chain(rows, vectors, partial, tile, column, last_lanes, low, high, low == tile->low);
+        low = high;
+    }
+}
+
+static inline __attribute__((always_inline)) void value_columns(const int rows, const struct value_tile *tile, int64_t d_v)
+{
+    enum { BLOCK_COLUMNS = PANEL_VECTORS * VL };
+    int64_t column = 0;
+    for (; column + BLOCK_COLUMNS <= d_v; column += BLOCK_COLUMNS)
+        value_chains(rows, PANEL_VECTORS, false, tile, column, VL);
+    const int vectors = (int)attend__divide_up(d_v - column, VL);
+    const int last_lanes = (int)(d_v - column) - (vectors - 1) * VL;
+    switch (vectors) {
+    case 0: break;
+    case 1: value_chains(rows, 1, true, tile, column, last_lanes); break;
+#if PANEL_VECTORS > 2
+    case 2: value_chains(rows, 2, true, tile, column, last_lanes); break;
+    case 3: value_chains(rows, 3, true, tile, column, last_lanes); break;
+#endif
+    default: value_chains(rows, PANEL_VECTORS, true, tile, column, last_lanes); break;
+    }
+}
+
+static void value_sums(int rows, const struct value_tile *tile, int64_t d_v)
+{
+    switch (rows) {
+    case 1: value_columns(1, tile, d_v); break;
+    case 2: value_columns(2, tile, d_v); break;
+    case 3: value_columns(3, tile, d_v); break;
+    case 4: value_columns(4, tile, d_v); break;
+    case 5: value_columns(5, tile, d_v); break;
+    default: value_columns(BLOCK_ROWS, tile, d_v); break;
+    }
+}
+
+/* A row that does not see every key of the tile multiplied hidden values by +0, which is no change unless such a value is NaN or
+ * infinite. Redoes the row's sum key by key, leaving out what it does not see: the same bits as if it had never been there. */
+static void redo_value_row(const struct value_tile *tile, const struct row_view *view, int r, int64_t d_v)
+{
+    const float *weights = tile->weights + r * SCORE_STRIDE;
+    for (int64_t column = 0; column < d_v; column += VL) {
+        const int lanes = (int)attend__min(d_v - column, VL);
+        vf total = vf_set1(0.0f);
+        for (int start = 0; start < ATTEND__KV_TILE; start += ATTEND__CHAIN) {
+            vf chain = vf_set1(0.0f);
+            for (int j = start; j < start + ATTEND__CHAIN; j++)
+                if (seen_lanes(view, j, 1))
+                    chain = vf_fma(vf_set1(weights[j]), vf_load_part(tile->value + j * tile->stride + column, lanes), chain);
+            total = vf_add(total, chain);
+        }
+        vf_store(tile->sum + r * tile->width + column, total);
+    }
+}
+
+static bool row_has_nonfinite(const float *sum, int64_t width)
+{
+    for (int64_t column = 0; column < width; column += VL)
+        if (vf_any_nonfinite(vf_load(sum + column)))
+            return true;
+    return false;
+}
+
+#endif

@@ -1,0 +1,113 @@
+/* The template's vector operations on AVX2 with FMA: 8 lanes of binary32. See README.md for the meaning of each. */
+#ifndef ATTEND__VEC_H
+#define ATTEND__VEC_H
+
+#if !defined(__AVX2__) || !defined(__FMA__)
+#error "vec_avx2.h needs the compiler flags of its kernel library"
+#endif
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KERNEL_SUFFIX avx2
+#define KERNEL_NAME "f32_6x16_avx2"
+#define KERNEL_ISA ATTEND_ISA_AVX2
+
+#define VL 8 /* lanes of a vector */
+#define PANEL_VECTORS 2 /* 6 rows × 2 vectors of sums, 2 of keys and 1 of a query feature: 15 of 16 registers */
+
+typedef __m256 vf;
+
+static inline vf vf_set1(float x) { return _mm256_set1_ps(x); }
+static inline vf vf_load(const float *p) { return _mm256_loadu_ps(p); }
+static inline void vf_store(float *p, vf v) { _mm256_storeu_ps(p, v); }
+
+static inline __m256i first_lanes(int n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline vf vf_load_part(const float *p, int n) { return _mm256_maskload_ps(p, first_lanes(n)); }
+static inline void vf_store_part(float *p, vf v, int n) { _mm256_maskstore_ps(p, first_lanes(n), v); }
+
+static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
+static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
+static inline vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
+static inline vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
+static inline vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); }
+
+static inline vf vf_zero_below(vf x, vf limit, vf v)
+{
+    return _mm256_and_ps(_mm256_cmp_ps(x, limit, _CMP_NLT_UQ), v);
+}
+
+static inline vf vf_hide(vf v, uint32_t visible)
+{
+    __m256i lane_bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    __m256i shown = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)visible), lane_bit), lane_bit);
+    return _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), v, _mm256_castsi256_ps(shown));
+}
+
+static inline vf vf_exponent_from_sum(vf t)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(t), 23));
+}
+
+static inline void vf_split(vf x, vf *exponent, vf *fraction)
+{
+    __m256i bits = _mm256_castps_si256(x);
+    __m256i e = _mm256_srai_epi32(_mm256_sub_epi32(bits, _mm256_set1_epi32(0x3f3504f3)), 23);
+    *exponent = _mm256_cvtepi32_ps(e);
+    *fraction = _mm256_castsi256_ps(_mm256_sub_epi32(bits, _mm256_slli_epi32(e, 23)));
+}
+
+static inline vf vf_canonical(vf v)
+{
+    vf quiet = _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000));
+    return _mm256_blendv_ps(v, quiet, _mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+}
+
+static inline bool vf_any_nonfinite(vf v)
+{
+    vf difference = _mm256_sub_ps(v, v); /* NaN unless finite */
+    return _mm256_movemask_ps(_mm256_cmp_ps(difference, difference, _CMP_UNORD_Q)) != 0;
+}
+
+static inline float vf_reduce_max(vf v)
+{
+    __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    quarter = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
+}
+
+static inline float vf_fold_lanes(const vf lanes[2])
+{
+    __m256 half = _mm256_add_ps(lanes[0], lanes[1]);
+    __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
+}
+
+/* Three stages of pairwise interleaving: 1, 2 and 4 lanes. */
+static inline void vf_transpose(vf r[8])
+{
+    vf t[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int k = 0; k < 2; k++) {
+            r[i + 2 * k] = _mm256_shuffle_ps(t[i + k], t[i + k + 2], 0x44);
+            r[i + 2 * k + 1] = _mm256_shuffle_ps(t[i + k], t[i + k + 2], 0xee);
+        }
+    for (int k = 0; k < 4; k++) {
+        vf low = r[k], high = r[k + 4];
+        r[k] = _mm256_permute2f128_ps(low, high, 0x20);
+        r[k + 4] = _mm256_permute2f128_ps(low, high, 0x31);
+    }
+}
+
+#endif

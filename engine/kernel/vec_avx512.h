@@ -1,0 +1,116 @@
+/* The template's vector operations on AVX-512: 16 lanes of binary32. See README.md for the meaning of each. */
+#ifndef ATTEND__VEC_H
+#define ATTEND__VEC_H
+
+#if !defined(__AVX512F__) || !defined(__AVX512BW__) || !defined(__AVX512DQ__) || !defined(__AVX512VL__)
+#error "vec_avx512.h needs the compiler flags of its kernel library"
+#endif
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KERNEL_SUFFIX avx512
+#define KERNEL_NAME "f32_6x64_avx512"
+#define KERNEL_ISA ATTEND_ISA_AVX512
+
+#define VL 16 /* lanes of a vector */
+#define PANEL_VECTORS 4 /* 6 rows × 4 vectors of sums, 4 of keys and 1 of a query feature: 29 of 32 registers */
+
+typedef __m512 vf;
+
+static inline vf vf_set1(float x) { return _mm512_set1_ps(x); }
+static inline vf vf_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline void vf_store(float *p, vf v) { _mm512_storeu_ps(p, v); }
+
+static inline __mmask16 first_lanes(int n) { return (__mmask16)((1u << n) - 1); }
+static inline vf vf_load_part(const float *p, int n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
+static inline void vf_store_part(float *p, vf v, int n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
+
+static inline vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+static inline vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+static inline vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+static inline vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+static inline vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); }
+
+static inline vf vf_zero_below(vf x, vf limit, vf v)
+{
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLT_UQ), v);
+}
+
+static inline vf vf_hide(vf v, uint32_t visible)
+{
+    return _mm512_mask_mov_ps(_mm512_set1_ps(-__builtin_inff()), (__mmask16)visible, v);
+}
+
+static inline vf vf_exponent_from_sum(vf t)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(t), 23));
+}
+
+static inline void vf_split(vf x, vf *exponent, vf *fraction)
+{
+    __m512i bits = _mm512_castps_si512(x);
+    __m512i e = _mm512_srai_epi32(_mm512_sub_epi32(bits, _mm512_set1_epi32(0x3f3504f3)), 23);
+    *exponent = _mm512_cvtepi32_ps(e);
+    *fraction = _mm512_castsi512_ps(_mm512_sub_epi32(bits, _mm512_slli_epi32(e, 23)));
+}
+
+static inline vf vf_canonical(vf v)
+{
+    __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    return _mm512_castsi512_ps(_mm512_mask_set1_epi32(_mm512_castps_si512(v), nan, 0x7fc00000));
+}
+
+static inline bool vf_any_nonfinite(vf v)
+{
+    vf difference = _mm512_sub_ps(v, v); /* NaN unless finite */
+    return _mm512_cmp_ps_mask(difference, difference, _CMP_UNORD_Q) != 0;
+}
+
+static inline float vf_reduce_max(vf v)
+{
+    __m256 half = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+    __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    quarter = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
+}
+
+static inline float vf_fold_lanes(const vf lanes[1])
+{
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(lanes[0]), _mm512_extractf32x8_ps(lanes[0], 1));
+    __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
+}
+
+/* Four stages of pairwise interleaving: 1, 2, 4 and 8 lanes. */
+static inline void vf_transpose(vf r[16])
+{
+    vf t[16];
+    for (int i = 0; i < 16; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+    for (int i = 0; i < 16; i += 4)
+        for (int k = 0; k < 2; k++) {
+            __m512d low = _mm512_castps_pd(t[i + k]), high = _mm512_castps_pd(t[i + k + 2]);
+            r[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
+            r[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
+        }
+    for (int k = 0; k < 4; k++) {
+        t[k] = _mm512_shuffle_f32x4(r[k], r[k + 4], 0x88);
+        t[k + 4] = _mm512_shuffle_f32x4(r[k], r[k + 4], 0xdd);
+        t[k + 8] = _mm512_shuffle_f32x4(r[k + 8], r[k + 12], 0x88);
+        t[k + 12] = _mm512_shuffle_f32x4(r[k + 8], r[k + 12], 0xdd);
+    }
+    for (int k = 0; k < 4; k++) {
+        r[k] = _mm512_shuffle_f32x4(t[k], t[k + 8], 0x88);
+        r[k + 4] = _mm512_shuffle_f32x4(t[k + 4], t[k + 12], 0x88);
+        r[k + 8] = _mm512_shuffle_f32x4(t[k], t[k + 8], 0xdd);
+        r[k + 12] = _mm512_shuffle_f32x4(t[k + 4], t[k + 12], 0xdd);
+    }
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* See plan.h. */
+#include "engine/plan/plan.h"
+
+#include "engine/base/alloc.h"
+#include "engine/base/sizes.h"
+#include "engine/base/status.h"
+
+#include <inttypes.h>
+
+/* *total += count·size, rounded up to whole cache lines; *part is the part's size. */
+static bool add_part(size_t *total, size_t *part, int64_t count, size_t size)
+{
+    *part = 0;
+    if (count < 0 || !attend__size_add_product(part, (size_t)count, size) ||
+        !attend__size_add_product(part, ATTEND__ALIGNMENT - 1, 1))
+        return false;
+    *part &= ~(size_t)(ATTEND__ALIGNMENT - 1);
+    return attend__size_add_product(total, *part, 1);
+}
+
+attend_status attend__plan_make(struct attend__plan *plan, const struct attend__problem *problem,
+                                const struct attend__kernel *kernel, int threads)
+{
+    *plan = (struct attend__plan){ .problem = *problem, .kernel = kernel, .threads = threads };
+    plan->unit_capacity = attend__units_capacity(problem, threads);
+    const size_t kernel_bytes = kernel->scratch_bytes(problem->d_k, problem->d_v);
+    size_t ignored;
+    const bool fits =
+        kernel_bytes > 0 && plan->unit_capacity >= 0 &&
+        add_part(&plan->scratch_bytes, &plan->rows_bytes, ATTEND__UNIT_ROWS, sizeof(struct attend__row)) &&
+        add_part(&plan->scratch_bytes, &ignored, 1, kernel_bytes) &&
+        add_part(&plan->workspace_bytes, &plan->items_bytes, problem->batch, sizeof(struct attend__item)) &&
+        add_part(&plan->workspace_bytes, &plan->units_bytes, plan->unit_capacity, sizeof(struct attend__unit_ref)) &&
+        add_part(&plan->workspace_bytes, &ignored, 1, plan->scratch_bytes) && plan->workspace_bytes <= INT64_MAX;
+    if (!fits)
+        return attend__fail(ATTEND_ERR_ARGUMENT,
+                            "problem of batch %" PRId64 ", kv_heads %" PRId64 ", rows %" PRId64 ", d_k %" PRId64 ", d_v %" PRId64
+                            " is too large; the size of its workspace must fit 63 bits",
+                            problem->batch, problem->kv_heads, problem->rows, problem->d_k, problem->d_v);
+    return ATTEND_OK;
+}
+
+void *attend__plan_schedule(const struct attend__plan *plan, const struct attend__call *call, void *workspace,
+                            struct attend__schedule *schedule)
+{
+    char *memory = workspace;
+    schedule->items = (struct attend__item *)memory;
+    schedule->units = (struct attend__unit_ref *)(memory + plan->items_bytes);
+    attend__units_cut(schedule, &plan->problem, call, plan->threads, plan->unit_capacity);
+    return memory + plan->items_bytes + plan->units_bytes;
+}

@@ -1,0 +1,28 @@
+/* A plan: the checked problem, the kernel that computes it, and how much memory a run takes. Plain data made by a pure function;
+ * runs nothing and owns nothing. */
+#ifndef ATTEND__PLAN_H
+#define ATTEND__PLAN_H
+
+#include "engine/kernel/kernel.h"
+#include "engine/plan/units.h"
+
+struct attend__plan {
+    struct attend__problem problem;
+    const struct attend__kernel *kernel;
+    int threads;             /* members that units are cut for; at least 1 */
+    int64_t unit_capacity;
+    size_t rows_bytes;       /* of the row descriptions that precede the kernel's own scratch */
+    size_t scratch_bytes;    /* of one member: rows, then the kernel's */
+    size_t items_bytes, units_bytes;
+    size_t workspace_bytes;  /* of one run: items, units, and a member's scratch for running in the caller */
+};
+
+/* Fails with ARGUMENT when the memory's size does not fit. */
+attend_status attend__plan_make(struct attend__plan *plan, const struct attend__problem *problem,
+                                const struct attend__kernel *kernel, int threads);
+
+/* Lays a run's workspace out and cuts the run into units in it. Returns the part that serves as a member's scratch. */
+void *attend__plan_schedule(const struct attend__plan *plan, const struct attend__call *call, void *workspace,
+                            struct attend__schedule *schedule);
+
+#endif

@@ -1,0 +1,129 @@
+/* See units.h. */
+#include "engine/plan/units.h"
+
+#include "engine/base/sizes.h"
+#include "engine/kernel/kernel.h"
+
+#include <string.h>
+
+enum {
+    LEAST_UNIT_ROWS = 24, /* below this a unit spends more than a sixth of its time on packing keys (width 64) */
+    UNITS_PER_THREAD = 8, /* so that the last units leave a thread idle for a few per cent of the run at most */
+    PACKING_ROWS = 4,     /* packing a key costs about as much as this many rows' work on it */
+    BUCKETS_PER_DOUBLING = 4,
+    BUCKETS = 64 * BUCKETS_PER_DOUBLING
+};
+
+static int64_t item_units(const struct attend__problem *problem, const struct attend__item *item, int64_t unit_rows)
+{
+    return problem->kv_heads * attend__divide_up(item->rows * problem->group, unit_rows);
+}
+
+static bool has_padding_rows(const struct attend__problem *problem, const struct attend__call *call,
+                             const struct attend__item *item)
+{
+    return !problem->keep_padding_rows && item->rows < call->rows;
+}
+
+int64_t attend__units_capacity(const struct attend__problem *problem, int threads)
+{
+    const struct attend__item whole = { .rows = problem->rows };
+    int64_t units = item_units(problem, &whole, ATTEND__UNIT_ROWS);
+    if (__builtin_mul_overflow(units, problem->batch, &units))
+        return -1;
+    units = attend__max(units, (int64_t)threads * UNITS_PER_THREAD * 2);
+    return __builtin_add_overflow(units, problem->batch, &units) ? -1 : units;
+}
+
+/* Full units unless that leaves threads without work: then halves, quarters and eighths of it. */
+static int64_t choose_unit_rows(const struct attend__schedule *schedule, const struct attend__problem *problem,
+                                int64_t batch, int threads, int64_t capacity)
+{
+    int64_t rows = ATTEND__UNIT_ROWS;
+    while (rows / 2 >= LEAST_UNIT_ROWS) {
+        int64_t now = 0, halved = 0;
+        for (int64_t b = 0; b < batch; b++) {
+            now += item_units(problem, &schedule->items[b], rows);
+            halved += item_units(problem, &schedule->items[b], rows / 2);
+        }
+        if (now >= (int64_t)threads * UNITS_PER_THREAD || halved + batch > capacity)
+            break;
+        rows /= 2;
+    }
+    return rows;
+}
+
+/* Work of `rows` rows of the group from `first` on, in pairs, packing included. */
+static double unit_cost(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows)
+{
+    const int64_t last_row = (first + rows - 1) / problem->group;
+    const int64_t first_row = first / problem->group;
+    const double share = (double)rows / (double)(last_row - first_row + 1);
+    const double keys = (double)attend__row_range(problem, item, last_row).high;
+    return attend__range_pairs(problem, item, first_row, last_row - first_row + 1) * share + PACKING_ROWS * keys;
+}
+
+/* Bucket 0 holds the longest units; a bucket spans a factor of 2^(1/4) or less. */
+static int bucket_of(double cost)
+{
+    uint64_t bits;
+    const double at_least_one = cost < 1.0 ? 1.0 : cost;
+    memcpy(&bits, &at_least_one, sizeof bits);
+    const int64_t quarter_doublings = (int64_t)(bits >> 50) - INT64_C(1023) * BUCKETS_PER_DOUBLING;
+    return (int)(BUCKETS - 1 - attend__min(quarter_doublings, BUCKETS - 1));
+}
+
+/* Hands every unit with its bucket to one of the two passes: counting, or placing. */
+struct placing {
+    int64_t at[BUCKETS];
+    struct attend__unit_ref *units; /* NULL while counting */
+};
+
+static void take_unit(struct placing *placing, double cost, struct attend__unit_ref unit)
+{
+    const int bucket = bucket_of(cost);
+    if (placing->units)
+        placing->units[placing->at[bucket]] = unit;
+    placing->at[bucket]++;
+}
+
+static void take_item(struct placing *placing, const struct attend__schedule *schedule, const struct attend__problem *problem,
+                      const struct attend__call *call, int64_t b)
+{
+    const struct attend__item *item = &schedule->items[b];
+    const int64_t rows = item->rows * problem->group;
+    for (int64_t first = 0; first < rows; first += schedule->unit_rows) {
+        struct attend__unit_ref unit = { b, 0, first, attend__min(schedule->unit_rows, rows - first) };
+        const double cost = unit_cost(problem, item, unit.first, unit.rows);
+        for (unit.kv_head = 0; unit.kv_head < problem->kv_heads; unit.kv_head++)
+            take_unit(placing, cost, unit);
+    }
+    if (has_padding_rows(problem, call, item) && problem->heads > 0)
+        take_unit(placing, 1.0, (struct attend__unit_ref){ b, ATTEND__CLEAR_UNIT, 0, 0 });
+}
+
+void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,
+                       const struct attend__call *call, int threads, int64_t capacity)
+{
+    double pairs = 0;
+    for (int64_t b = 0; b < call->batch; b++) {
+        schedule->items[b] = attend__item_of(problem, call, b);
+        pairs += attend__range_pairs(problem, &schedule->items[b], 0, schedule->items[b].rows);
+    }
+    schedule->work = pairs * (double)problem->heads * (double)(problem->d_k + problem->d_v);
+    schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, capacity);
+
+    struct placing placing = { .units = NULL };
+    for (int64_t b = 0; b < call->batch; b++)
+        take_item(&placing, schedule, problem, call, b);
+    int64_t total = 0;
+    for (int i = 0; i < BUCKETS; i++) {
+        const int64_t size = placing.at[i];
+        placing.at[i] = total;
+        total += size;
+    }
+    placing.units = schedule->units;
+    for (int64_t b = 0; b < call->batch; b++)
+        take_item(&placing, schedule, problem, call, b);
+    schedule->count = total;
+}

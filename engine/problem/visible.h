@@ -1,0 +1,28 @@
+/* Which keys a row may see, as ranges: pure functions of numbers. The visibility tensor is not looked at here. */
+#ifndef ATTEND__VISIBLE_H
+#define ATTEND__VISIBLE_H
+
+#include "engine/problem/problem.h"
+
+/* An item's own rows and keys. */
+struct attend__item {
+    int64_t key_start, keys;
+    int64_t row_start, rows;
+    int64_t diagonal; /* of the item's first row, counted from its first key; row i's is diagonal + i */
+};
+
+/* Keys low ≤ j < high, counted from the item's first key; low = high = 0 where none. */
+struct attend__range {
+    int64_t low, high;
+};
+
+struct attend__item attend__item_of(const struct attend__problem *problem, const struct attend__call *call, int64_t b);
+
+/* What row i of the item, counted from its first row, may see. Never shrinks at the high end as i grows. */
+struct attend__range attend__row_range(const struct attend__problem *problem, const struct attend__item *item, int64_t i);
+
+/* Σ (high - low) over rows first … first + count - 1. */
+double attend__range_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
+                           int64_t count);
+
+#endif

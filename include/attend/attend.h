@@ -1,0 +1,358 @@
+/* attend: scaled dot-product attention on CPUs.
+ *
+ *     context = softmax(scale · Q·Kᵀ over the visible keys) · V
+ *
+ * (Vaswani et al., "Attention Is All You Need", 2017, equation 1), for whole batches of padded sequences. The results are
+ * the same bits whatever the number of threads, the rest of the batch, the padding, the layout or the instruction set.
+ *
+ * Words used below
+ *   item       one sequence of the batch
+ *   row        one query vector of one head of one item
+ *   visible    a key that a row may attend to; 1 or true always means visible
+ *   LSE        natural logarithm of the sum of exponentials of a row's visible scores
+ *   diagonal   a row's own place among the keys
+ *
+ * Rules that hold for every function
+ *   - Sizes, offsets and strides are 64 bit; strides count elements, not bytes.
+ *   - The caller owns every tensor and array it passes. The library keeps no pointer to them after the call returns.
+ *   - Functions that can fail return an attend_status; attend_last_error() then tells which argument had which value and
+ *     which rule it broke. An error that is found before anything runs leaves every output untouched.
+ *   - Structs begin with their own size; initialise them with the INIT macro of their type. A struct from an older header
+ *     is filled with defaults; one from a newer header is accepted while the fields unknown here are zero.
+ *   - The library never prints, exits, aborts, installs signal handlers or changes the caller's CPU mask,
+ *     environment or floating-point state.
+ */
+#ifndef ATTEND_ATTEND_H
+#define ATTEND_ATTEND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ATTEND_VERSION_MAJOR 0
+#define ATTEND_VERSION_MINOR 1
+#define ATTEND_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define ATTEND_API __attribute__((visibility("default")))
+#else
+#define ATTEND_API
+#endif
+
+/* ---- status ------------------------------------------------------------------------------------------------------ */
+
+/* Values are stable: new ones are added, none is renumbered. */
+typedef enum attend_status {
+    ATTEND_OK = 0,
+    ATTEND_ERR_ARGUMENT = 1,    /* an argument breaks a rule stated here */
+    ATTEND_ERR_UNSUPPORTED = 2, /* legal, but this version, build or processor cannot do it */
+    ATTEND_ERR_MEMORY = 3,      /* an allocation failed */
+    ATTEND_ERR_SYSTEM = 4,      /* the operating system refused a thread or a binding */
+    ATTEND_ERR_CAPACITY = 5,    /* a run asks for more than its plan was made for */
+    ATTEND_ERR_FORKED = 6       /* the engine belongs to the process that forked this one */
+} attend_status;
+
+/* A short English name of a status, for example "argument". Never NULL. Any thread. */
+ATTEND_API const char *attend_status_name(attend_status status);
+
+/* What the calling thread's last failed call said: the argument, its value and the rule. Empty before the first failure.
+ * The text lies in thread storage and is overwritten by the thread's next failure. Any thread. */
+ATTEND_API const char *attend_last_error(void);
+
+/* Copies that text, cut to fit and always terminated, into buffer[size]. Returns the length of the whole text. */
+ATTEND_API size_t attend_copy_last_error(char *buffer, size_t size);
+
+/* "MAJOR.MINOR.PATCH" of the library that is loaded (the macros above tell the header's). */
+ATTEND_API const char *attend_version(void);
+
+/* ---- instruction sets --------------------------------------------------------------------------------------------- */
+
+typedef enum attend_isa {
+    ATTEND_ISA_AUTO = 0,     /* the best that processor and operating system offer */
+    ATTEND_ISA_PORTABLE = 1, /* any processor */
+    ATTEND_ISA_AVX2 = 2,     /* x86-64 with AVX2 and FMA */
+    ATTEND_ISA_AVX512 = 3    /* x86-64 with AVX-512 F, BW, DQ, VL */
+} attend_isa;
+
+/* "portable", "avx2", "avx512"; "auto" for ATTEND_ISA_AUTO; NULL for a value that is none of them. */
+ATTEND_API const char *attend_isa_name(attend_isa isa);
+
+/* Writes the sets that can run here, best first, into isas[capacity]; returns how many there are. Any thread. */
+ATTEND_API size_t attend_isa_available(attend_isa *isas, size_t capacity);
+
+/* ---- tensors ------------------------------------------------------------------------------------------------------ */
+
+typedef enum attend_dtype {
+    ATTEND_F32 = 0,  /* IEEE binary32 */
+    ATTEND_BF16 = 1, /* bfloat16; reserved, refused as unsupported by this version */
+    ATTEND_F16 = 2,  /* IEEE binary16; reserved, refused as unsupported by this version */
+    ATTEND_BOOL = 3  /* one byte, 0 hidden, anything else visible */
+} attend_dtype;
+
+/* A view of a tensor with four axes: (batch, head, row, feature). Its extents come from the problem.
+ * stride[a] is the distance in elements between neighbours on axis a. Outer strides may be anything, 0 (broadcast) and
+ * negative included; an output needs distinct elements, so no stride 0 on an axis longer than 1. Feature stride 1 is the
+ * fast one, others are legal. Alignment to the element suffices. data may be NULL when the tensor has no element. */
+typedef struct attend_tensor {
+    size_t struct_size;
+    void *data; /* never written through for inputs */
+    attend_dtype dtype;
+    int32_t reserved; /* 0 */
+    int64_t stride[4];
+} attend_tensor;
+
+#define ATTEND_TENSOR_INIT { sizeof(attend_tensor), NULL, ATTEND_F32, 0, { 0, 0, 0, 0 } }
+
+/* Views of dense float32 memory: BHSD is [batch][heads][rows][width], BSHD is [batch][rows][heads][width].
+ * `batch` is not needed: strides tell all. For LSE use width 1. */
+static inline attend_tensor attend_view_bhsd(void *data, int64_t heads, int64_t rows, int64_t width)
+{
+    attend_tensor view = ATTEND_TENSOR_INIT;
+    view.data = data;
+    view.stride[0] = heads * rows * width;
+    view.stride[1] = rows * width;
+    view.stride[2] = width;
+    view.stride[3] = 1;
+    return view;
+}
+
+static inline attend_tensor attend_view_bshd(void *data, int64_t heads, int64_t rows, int64_t width)
+{
+    attend_tensor view = ATTEND_TENSOR_INIT;
+    view.data = data;
+    view.stride[0] = rows * heads * width;
+    view.stride[1] = width;
+    view.stride[2] = heads * width;
+    view.stride[3] = 1;
+    return view;
+}
+
+/* ---- engine: threads, placement, scratch -------------------------------------------------------------------------- */
+
+typedef struct attend_engine attend_engine;
+
+typedef enum attend_bind {
+    ATTEND_BIND_AUTO = 0,  /* bind when CPUs are listed, when the process's mask is a strict subset of the machine, or when
+                              the team takes every core of the mask */
+    ATTEND_BIND_CORES = 1, /* bind every member */
+    ATTEND_BIND_OFF = 2    /* bind none */
+} attend_bind;
+
+typedef enum attend_placement {
+    ATTEND_PLACEMENT_COMPACT = 0, /* fill one NUMA node and one shared cache first */
+    ATTEND_PLACEMENT_SPREAD = 1   /* go round the nodes and shared caches */
+} attend_placement;
+
+typedef enum attend_log_level {
+    ATTEND_LOG_WARNING = 1, /* something asked for was not done, the work goes on */
+    ATTEND_LOG_INFO = 2     /* decisions worth a line in a host's log */
+} attend_log_level;
+
+/* Called from the thread that notices, possibly a team member; must not call the engine. `message` has no newline and is
+ * valid during the call only. */
+typedef void (*attend_log_fn)(void *user, attend_log_level level, const char *message);
+
+/* Memory of the engine and its plans. allocate returns `bytes` bytes (> 0) aligned to `alignment` (a power of two, at most
+ * 4096) or NULL; release gets the same pointer and size back. Both may be called from any thread. */
+typedef void *(*attend_allocate_fn)(void *user, size_t bytes, size_t alignment);
+typedef void (*attend_release_fn)(void *user, void *memory, size_t bytes);
+
+typedef struct attend_engine_options {
+    size_t struct_size;
+    int32_t threads;          /* team size; 0: one per usable core, capped by the cgroup CPU quota. An explicit number is
+                                 honoured: more than there are CPUs runs unbound, with a warning. At most 4096 */
+    attend_bind bind;
+    attend_placement placement;
+    int32_t strict_bind;      /* 1: a member that cannot be bound is an error of create; 0: a warning */
+    const int32_t *cpus;      /* cpus[cpu_count]: operating system numbers of the CPUs to use, in order; NULL: the calling
+                                 thread's mask, one per core. Copied */
+    size_t cpu_count;
+    attend_isa isa;           /* one that is not available is refused */
+    int32_t slots;            /* jobs that may hold scratch at once; more callers wait. 0: 8. At most 1024 */
+    int64_t inline_work;      /* jobs below this many multiply-adds run in the caller; 0: the default; -1: never */
+    int64_t spin_microseconds; /* how long an idle member, or a waiting caller, polls before it sleeps. 0: it sleeps at once.
+                                 At most 1000000 */
+    attend_allocate_fn allocate; /* both or neither */
+    attend_release_fn release;
+    void *allocator_user;
+    attend_log_fn log;        /* NULL: no log */
+    void *log_user;
+} attend_engine_options;
+
+#define ATTEND_ENGINE_OPTIONS_INIT { .struct_size = sizeof(attend_engine_options) }
+
+/* Creates an engine and its team of threads. `options` NULL means all defaults. On success *engine is the caller's, to be
+ * destroyed; on failure it is NULL and nothing is left behind. All threads start here, none later. Any thread.
+ * Errors: ARGUMENT, UNSUPPORTED (instruction set), MEMORY, SYSTEM (threads; binding with strict_bind). */
+ATTEND_API attend_status attend_engine_create(attend_engine **engine, const attend_engine_options *options);
+
+/* Ends the team and frees the engine; NULL is ignored. No call on the engine or its plans may be under way or follow; its
+ * plans must have been destroyed before. In a forked child it frees the memory and leaves the parent's team alone. */
+ATTEND_API void attend_engine_destroy(attend_engine *engine);
+
+typedef struct attend_engine_info {
+    size_t struct_size;
+    int32_t threads_requested; /* options.threads, or the default that was found */
+    int32_t threads;           /* members that OpenMP granted; 0: everything runs in the caller */
+    int32_t threads_bound;     /* members that sit on their CPU, read back after binding */
+    attend_isa isa;
+    int32_t slots;
+    int32_t packages, nodes, cores, cpus; /* of the machine; 0: not known */
+    int32_t cpus_in_mask;      /* CPUs that the process may use (affinity and what the topology allows) */
+    double cpu_quota;          /* CPUs granted by the tightest cgroup quota; 0: no quota */
+    int64_t l1d_bytes, l2_bytes, l3_bytes; /* of one core, one core, one L3; 0: not known or not credible */
+    int64_t jobs, inline_jobs; /* since create */
+} attend_engine_info;
+
+#define ATTEND_ENGINE_INFO_INIT { .struct_size = sizeof(attend_engine_info) }
+
+/* Fills *info up to info->struct_size. engine NULL: the process's default engine. Any thread. */
+ATTEND_API attend_status attend_engine_describe(attend_engine *engine, attend_engine_info *info);
+
+typedef enum attend_cpu_use {
+    ATTEND_CPU_MEMBER = 0,   /* a member is bound to it */
+    ATTEND_CPU_ELIGIBLE = 1, /* could have been used: unbound team, or more CPUs than members */
+    ATTEND_CPU_SIBLING = 2,  /* its core already has a CPU that is used */
+    ATTEND_CPU_AFFINITY = 3, /* outside the process's affinity mask */
+    ATTEND_CPU_DISALLOWED = 4, /* excluded by the operating system or cpuset */
+    ATTEND_CPU_UNLISTED = 5, /* not in options.cpus */
+    ATTEND_CPU_QUOTA = 6     /* beyond what the cgroup CPU quota pays for */
+} attend_cpu_use;
+
+typedef struct attend_cpu {
+    int32_t cpu;    /* operating system number */
+    int32_t core, package, node, l3; /* logical numbers; -1: not known */
+    int32_t member; /* team member bound to it, or -1 */
+    attend_cpu_use use;
+} attend_cpu;
+
+/* Writes the machine's CPUs in the order of their numbers into cpus[capacity]; returns how many there are. Any thread. */
+ATTEND_API size_t attend_engine_cpus(attend_engine *engine, attend_cpu *cpus, size_t capacity);
+
+/* ---- problem, plan, run ------------------------------------------------------------------------------------------- */
+
+/* Where a row's own key lies. i counts from the item's first real row, j from its first real key. */
+typedef enum attend_diagonal {
+    ATTEND_DIAGONAL_BOTTOM_RIGHT = 0, /* the last row is at the last key: i + keys - rows, both the item's own */
+    ATTEND_DIAGONAL_TOP_LEFT = 1,     /* row i is at key i */
+    ATTEND_DIAGONAL_POSITION = 2      /* row i is at key positions[item] + i */
+} attend_diagonal;
+
+#define ATTEND_EXPLICIT_SCALE 1u      /* use problem.scale, 0 included; otherwise 1/sqrt(d_k) */
+#define ATTEND_KEEP_PADDING_ROWS 2u   /* leave output, LSE, weights and scores of padding query rows untouched */
+
+/* What a plan is made for: capacities, widths and options.
+ * heads must be a multiple of kv_heads; query head h uses kv head h / (heads / kv_heads). Any size may be 0. */
+typedef struct attend_problem {
+    size_t struct_size;
+    int64_t batch, heads, kv_heads;
+    int64_t rows, keys; /* query rows and keys of an item, padding included */
+    int64_t d_k, d_v;   /* width of queries and keys; width of values and output */
+    attend_dtype query_dtype, kv_dtype, output_dtype; /* ATTEND_F32 */
+    uint32_t flags;
+    float scale;        /* finite; used with ATTEND_EXPLICIT_SCALE */
+    int32_t causal;     /* 1: only keys up to the row's diagonal are visible */
+    attend_diagonal diagonal;
+    int32_t reserved;   /* 0 */
+} attend_problem;
+
+#define ATTEND_PROBLEM_INIT { .struct_size = sizeof(attend_problem) }
+
+#define ATTEND_PLANNED (-1) /* as many as the plan was made for */
+
+/* What changes from run to run. Shapes, with the run's batch, rows and keys:
+ *     query    (batch, heads, rows, d_k)       key    (batch, kv_heads, keys, d_k)
+ *     output   (batch, heads, rows, d_v)       value  (batch, kv_heads, keys, d_v)
+ *     lse      (batch, heads, rows, 1)         float32
+ *     visible  (batch, heads, rows, keys)      ATTEND_BOOL, broadcast by stride 0, indexed by absolute row and key
+ *     scores   (batch, heads, rows, keys)      float32: scale·(q·k) of visible keys, -inf elsewhere
+ *     weights  (batch, heads, rows, keys)      float32: softmax of the scores, 0 elsewhere
+ * scores and weights are for diagnosis and teaching: they cost a second pass and are not fast.
+ * Arrays have `batch` entries. Key j of an item is inside when key_starts <= j < key_starts + key_lengths; likewise for
+ * query rows. NULL starts mean 0, NULL lengths mean all from the start on.
+ *
+ * Key j is visible to row i when its range, the visibility tensor and the causal rule all allow it. Memory of keys outside
+ * the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
+ * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf. */
+typedef struct attend_args {
+    size_t struct_size;
+    int64_t batch, rows, keys; /* at most the plan's; ATTEND_PLANNED */
+    const attend_tensor *query, *key, *value;
+    const attend_tensor *output;  /* must not overlap any input or other output */
+    const attend_tensor *lse;     /* NULL: not wanted; so for the next three */
+    const attend_tensor *weights;
+    const attend_tensor *scores;
+    const attend_tensor *visible;
+    const int64_t *key_starts, *key_lengths;
+    const int64_t *query_starts, *query_lengths;
+    const int64_t *positions;     /* with ATTEND_DIAGONAL_POSITION, and only then; each within ±2^60 */
+    void *workspace;              /* NULL, or attend_plan_workspace_bytes bytes for this call alone, aligned to 64 */
+    size_t workspace_bytes;
+} attend_args;
+
+#define ATTEND_ARGS_INIT \
+    { .struct_size = sizeof(attend_args), .batch = ATTEND_PLANNED, .rows = ATTEND_PLANNED, .keys = ATTEND_PLANNED }
+
+typedef struct attend_plan attend_plan;
+
+/* Makes a plan for up to the problem's batch, rows and keys. *plan is the caller's, to be destroyed before the engine; on
+ * failure it is NULL. Allocates, and may wait for running jobs when the engine's scratch must grow. Any thread.
+ * engine NULL: the process's default engine, made with default options on first use. */
+ATTEND_API attend_status attend_plan_create(attend_plan **plan, attend_engine *engine, const attend_problem *problem);
+
+/* Frees a plan; NULL is ignored. No run of it may be under way. */
+ATTEND_API void attend_plan_destroy(attend_plan *plan);
+
+/* Bytes that one run needs beyond the team's own scratch. */
+ATTEND_API size_t attend_plan_workspace_bytes(const attend_plan *plan);
+
+/* Runs a plan and returns when the results are written. Allocates nothing. Any number of threads may run one plan, or plans
+ * of one engine, at once; a call waits for a free slot of scratch (or uses args->workspace). */
+ATTEND_API attend_status attend_run(const attend_plan *plan, const attend_args *args);
+
+/* Plan and run in one call, for one-shot use. */
+ATTEND_API attend_status attend_forward(attend_engine *engine, const attend_problem *problem, const attend_args *args);
+
+/* What a run of the plan would do. Pairs are (row, key) over all heads. */
+typedef struct attend_explanation {
+    size_t struct_size;
+    const char *kernel;      /* name of the kernel, valid as long as the library is loaded */
+    int64_t kv_tile;         /* keys per tile, a constant of the reduction contract */
+    int64_t register_rows, register_keys; /* the score tile that stays in registers */
+    int64_t unit_rows;       /* rows of a full unit */
+    int64_t units;
+    int64_t inline_run;      /* 1: the job is small enough to run in the caller */
+    double padded_pairs;     /* batch·heads·rows·keys */
+    double visible_pairs;    /* pairs whose key is visible; the visibility tensor is counted where given */
+    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at */
+    int64_t tiles_full, tiles_partial, tiles_skipped; /* (unit, KV tile) pairs by what their rows see of the range */
+    int64_t workspace_bytes; /* per run */
+    int64_t scratch_bytes;   /* per team member */
+} attend_explanation;
+
+#define ATTEND_EXPLANATION_INIT { .struct_size = sizeof(attend_explanation) }
+
+/* Fills *explanation for a run with these args, whose tensors may be NULL (visible is read where given). Any thread. */
+ATTEND_API attend_status attend_plan_explain(const attend_plan *plan, const attend_args *args,
+                                             attend_explanation *explanation);
+
+/* ---- measuring the machine ---------------------------------------------------------------------------------------- */
+
+typedef enum attend_measure {
+    ATTEND_MEASURE_MULTIPLY_ADD = 1, /* float32 multiply-adds in registers; the rate counts 2 operations each */
+    ATTEND_MEASURE_READ = 2          /* reading `memory` once with vector loads; the rate counts bytes */
+} attend_measure;
+
+/* Measures a limit of the machine on the engine's own team and instruction set: *rate per second over about 10 ms of
+ * multiply-adds, or over one pass through memory[bytes] split evenly over the members. Takes its turn in the job queue. */
+ATTEND_API attend_status attend_engine_measure(attend_engine *engine, attend_measure what, const void *memory,
+                                               size_t bytes, double *rate);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
