@@ -3,7 +3,7 @@
 #ifndef ATTEND__EXP_TMPL_H
 #define ATTEND__EXP_TMPL_H
 
-/* E(x) for x ≤ 0: e^x to 1.6e-7 relative down to -87, +0 below, exactly 1 at 0; NaN stays NaN.
+/* E(x) for x ≤ 0: e^x to 1.5e-7 relative near 0 and 3.9e-7 near -87, +0 below -87, exactly 1 at 0; NaN stays NaN.
  * x = n·ln2 + r, |r| ≤ ln2/2. Adding 1.5·2^23 + 127 leaves n + 127 in the sum's low bits: shifted into the exponent field that
  * is 2^n. Below -87 the result would near the subnormals, where a shifted exponent is no power of two. */
 static inline vf exp_nonpositive(vf x)
