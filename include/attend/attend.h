@@ -29,6 +29,14 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+/* What the INIT macros below expand to in C++, which has no designated initialisers before C++20. */
+template <typename Struct> inline Struct attend_struct_init()
+{
+    Struct made = Struct();
+    made.struct_size = sizeof(Struct);
+    return made;
+}
+
 extern "C" {
 #endif
 
@@ -182,7 +190,11 @@ typedef struct attend_engine_options {
     void *log_user;
 } attend_engine_options;
 
+#ifdef __cplusplus
+#define ATTEND_ENGINE_OPTIONS_INIT attend_struct_init<attend_engine_options>()
+#else
 #define ATTEND_ENGINE_OPTIONS_INIT { .struct_size = sizeof(attend_engine_options) }
+#endif
 
 /* Creates an engine and its team of threads. `options` NULL means all defaults. On success *engine is the caller's, to be
  * destroyed; on failure it is NULL and nothing is left behind. All threads start here, none later. Any thread.
@@ -207,7 +219,11 @@ typedef struct attend_engine_info {
     int64_t jobs, inline_jobs; /* since create */
 } attend_engine_info;
 
+#ifdef __cplusplus
+#define ATTEND_ENGINE_INFO_INIT attend_struct_init<attend_engine_info>()
+#else
 #define ATTEND_ENGINE_INFO_INIT { .struct_size = sizeof(attend_engine_info) }
+#endif
 
 /* Fills *info up to info->struct_size. engine NULL: the process's default engine. Any thread. */
 ATTEND_API attend_status attend_engine_describe(attend_engine *engine, attend_engine_info *info);
@@ -259,7 +275,11 @@ typedef struct attend_problem {
     int32_t reserved;   /* 0 */
 } attend_problem;
 
+#ifdef __cplusplus
+#define ATTEND_PROBLEM_INIT attend_struct_init<attend_problem>()
+#else
 #define ATTEND_PROBLEM_INIT { .struct_size = sizeof(attend_problem) }
+#endif
 
 #define ATTEND_PLANNED (-1) /* as many as the plan was made for */
 
@@ -293,8 +313,18 @@ typedef struct attend_args {
     size_t workspace_bytes;
 } attend_args;
 
+#ifdef __cplusplus
+static inline attend_args attend_args_init()
+{
+    attend_args made = attend_struct_init<attend_args>();
+    made.batch = made.rows = made.keys = ATTEND_PLANNED;
+    return made;
+}
+#define ATTEND_ARGS_INIT attend_args_init()
+#else
 #define ATTEND_ARGS_INIT \
     { .struct_size = sizeof(attend_args), .batch = ATTEND_PLANNED, .rows = ATTEND_PLANNED, .keys = ATTEND_PLANNED }
+#endif
 
 typedef struct attend_plan attend_plan;
 
@@ -333,7 +363,11 @@ typedef struct attend_explanation {
     int64_t scratch_bytes;   /* per team member */
 } attend_explanation;
 
+#ifdef __cplusplus
+#define ATTEND_EXPLANATION_INIT attend_struct_init<attend_explanation>()
+#else
 #define ATTEND_EXPLANATION_INIT { .struct_size = sizeof(attend_explanation) }
+#endif
 
 /* Fills *explanation for a run with these args, whose tensors may be NULL (visible is read where given). Any thread. */
 ATTEND_API attend_status attend_plan_explain(const attend_plan *plan, const attend_args *args,

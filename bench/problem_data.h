@@ -1,0 +1,43 @@
+/* Tensors for a problem string: memory in the pages it asks for, filled from (seed, tensor, element) alone with integer
+ * arithmetic and one multiplication, so that every compiler and machine makes the same bits. Layout is
+ * [batch][head][row][width]; padding holds finite numbers like everything else. Runs nothing. */
+#ifndef BENCH_PROBLEM_DATA_H
+#define BENCH_PROBLEM_DATA_H
+
+#include "bench/page_memory.h"
+#include "bench/problem_string.h"
+
+enum { PROBLEM_QUERY, PROBLEM_KEY, PROBLEM_VALUE, PROBLEM_OUTPUT, PROBLEM_LSE, PROBLEM_TENSORS };
+
+/* `problem` and `args` are ready for attend_plan_create and attend_run. args points into the struct: it must not be
+ * copied or moved. */
+struct problem_data {
+    attend_problem problem;
+    attend_args args;
+    attend_tensor tensors[PROBLEM_TENSORS];
+    int64_t copies; /* equal sets of tensors; args shows one of them */
+    uint64_t seed;
+    struct page_memory memory;
+    size_t offset[PROBLEM_TENSORS]; /* bytes from the start of a set */
+    size_t set_bytes;
+    int64_t *ranges; /* key starts, key lengths, row starts, row lengths, [batch] each; NULL: no padding */
+};
+
+/* Makes the data in as many copies as exceed `rotation_bytes` (0: one copy). Outputs start as NaN. False: error[size]
+ * tells why, nothing is left behind. The problem must be one that this release supports. */
+bool problem_data_make(struct problem_data *data, const struct problem_string *string, size_t rotation_bytes,
+                       char *error, size_t size);
+
+void problem_data_release(struct problem_data *data);
+
+/* Points the tensors at a copy, 0 <= copy < copies. */
+void problem_data_select(struct problem_data *data, int64_t copy);
+
+/* One input element: the sum of four 16-bit fields of a mixed counter, about normal with mean 0 and deviation 1,
+ * never beyond ±3.47. */
+float problem_data_value(uint64_t seed, int tensor, uint64_t index);
+
+/* Bytes of the keys and values that at least one row of their kv head's group sees, each counted once. */
+double problem_data_kv_bytes(const struct problem_data *data);
+
+#endif

@@ -1,0 +1,380 @@
+/* See problem_string.h. Sizes and options are tables; every option has one reader and one sentence that states its
+ * rule. */
+#include "bench/problem_string.h"
+
+#include "bench/failure.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes up to 2^40 keep every sum of a few of them far from overflow; products are checked where memory is sized. */
+static const int64_t size_limit = INT64_C(1) << 40;
+
+static const struct size_name {
+    char letter;
+    bool optional;
+    size_t offset;
+} size_names[] = {
+    { 'b', false, offsetof(struct problem_string, batch) }, { 'h', false, offsetof(struct problem_string, heads) },
+    { 'g', true, offsetof(struct problem_string, kv_heads) }, { 'q', false, offsetof(struct problem_string, rows) },
+    { 'k', false, offsetof(struct problem_string, keys) }, { 'd', false, offsetof(struct problem_string, d_k) },
+    { 'v', true, offsetof(struct problem_string, d_v) },
+};
+
+enum { SIZE_COUNT = sizeof size_names / sizeof size_names[0] };
+
+static int64_t *size_at(struct problem_string *problem, int index)
+{
+    return (int64_t *)((char *)problem + size_names[index].offset);
+}
+
+/* Digits only: no sign, no blank, nothing after them. */
+static bool read_whole(const char *text, uint64_t limit, uint64_t *value)
+{
+    if (text[0] == '\0' || text[strspn(text, "0123456789")] != '\0')
+        return false;
+    errno = 0;
+    unsigned long long number = strtoull(text, NULL, 10);
+    *value = number;
+    return errno == 0 && number <= limit;
+}
+
+static bool read_size(const char *text, int64_t limit, int64_t *value)
+{
+    uint64_t number;
+    if (!read_whole(text, (uint64_t)limit, &number))
+        return false;
+    *value = (int64_t)number;
+    return true;
+}
+
+/* Cuts text at the first separator and returns what follows it, or NULL when there is none. */
+static char *cut_at(char *text, const char *separator)
+{
+    char *found = strstr(text, separator);
+    if (!found)
+        return NULL;
+    *found = '\0';
+    return found + strlen(separator);
+}
+
+/* ---- options ----------------------------------------------------------------------------------------------------- */
+
+static bool read_f32(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->dtype = ATTEND_F32;
+    return true;
+}
+
+static bool read_bf16(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->dtype = ATTEND_BF16;
+    return true;
+}
+
+static bool read_f16(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->dtype = ATTEND_F16;
+    return true;
+}
+
+static bool read_exact(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->arithmetic = PROBLEM_ARITHMETIC_EXACT;
+    return true;
+}
+
+static bool read_fast(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->arithmetic = PROBLEM_ARITHMETIC_FAST;
+    return true;
+}
+
+static bool read_causal(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->causal = PROBLEM_CAUSAL_BOTTOM_RIGHT;
+    return true;
+}
+
+static bool read_causal_top_left(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->causal = PROBLEM_CAUSAL_TOP_LEFT;
+    return true;
+}
+
+static bool read_window_side(const char *text, int64_t *side)
+{
+    if (strcmp(text, "-1") == 0) {
+        *side = -1;
+        return true;
+    }
+    return read_size(text, size_limit, side);
+}
+
+static bool read_window(struct problem_string *problem, char *value)
+{
+    char *right = cut_at(value, ",");
+    problem->has_window = true;
+    return right && read_window_side(value, &problem->window_left) && read_window_side(right, &problem->window_right);
+}
+
+static bool read_lengths(struct problem_string *problem, char *value)
+{
+    char *last = cut_at(value, "..");
+    problem->has_lengths = true;
+    return last && read_size(value, problem->keys, &problem->shortest) &&
+           read_size(last, problem->keys, &problem->longest) && problem->shortest <= problem->longest;
+}
+
+static bool read_left(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->left = true;
+    return true;
+}
+
+static bool read_packed(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->packed = true;
+    return true;
+}
+
+static bool read_softcap(struct problem_string *problem, char *value)
+{
+    char *end;
+    problem->softcap = strtod(value, &end);
+    return end != value && *end == '\0' && isfinite(problem->softcap) && problem->softcap > 0;
+}
+
+static bool read_page(struct problem_string *problem, char *value)
+{
+    return read_size(value, size_limit, &problem->page) && problem->page > 0;
+}
+
+static bool read_memory(struct problem_string *problem, char *value)
+{
+    problem->small_pages = strcmp(value, "small") == 0;
+    return problem->small_pages || strcmp(value, "huge") == 0;
+}
+
+static bool read_seed(struct problem_string *problem, char *value)
+{
+    return read_whole(value, UINT64_MAX, &problem->seed);
+}
+
+/* Options of one group exclude each other. */
+static const struct option_name {
+    const char *name;
+    int group;
+    bool takes_value;
+    bool (*read)(struct problem_string *problem, char *value);
+    const char *rule;
+} option_names[] = {
+    { "f32", 0, false, read_f32, "f32 takes no value" },
+    { "bf16", 0, false, read_bf16, "bf16 takes no value" },
+    { "f16", 0, false, read_f16, "f16 takes no value" },
+    { "exact", 1, false, read_exact, "exact takes no value" },
+    { "fast", 1, false, read_fast, "fast takes no value" },
+    { "causal", 2, false, read_causal, "causal takes no value" },
+    { "causal-top-left", 2, false, read_causal_top_left, "causal-top-left takes no value" },
+    { "window", 3, true, read_window, "window=L,R needs two whole numbers, each at least 0, or -1 for unbounded" },
+    { "lengths", 4, true, read_lengths, "lengths=A..B needs whole numbers with A <= B <= k" },
+    { "left", 5, false, read_left, "left takes no value" },
+    { "packed", 6, false, read_packed, "packed takes no value" },
+    { "softcap", 7, true, read_softcap, "softcap=X needs a finite number above 0" },
+    { "page", 8, true, read_page, "page=N needs a whole number of at least 1" },
+    { "memory", 9, true, read_memory, "memory= needs huge or small" },
+    { "seed", 10, true, read_seed, "seed=N needs a whole number below 2^64" },
+};
+
+enum { OPTION_COUNT = sizeof option_names / sizeof option_names[0] };
+
+static const struct option_name *find_option(const char *name)
+{
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (strcmp(option_names[i].name, name) == 0)
+            return &option_names[i];
+    return NULL;
+}
+
+static bool read_option(struct problem_string *problem, char *text, unsigned *groups, char *error, size_t size)
+{
+    char whole[PROBLEM_STRING_BYTES];
+    snprintf(whole, sizeof whole, "%s", text);
+    char *value = cut_at(text, "=");
+    const struct option_name *option = find_option(text);
+    if (!option)
+        return failure_describe(error, size, "option '%s' is not known", whole);
+    if (*groups & 1u << option->group)
+        return failure_describe(error, size, "option '%s' repeats or contradicts an earlier option", whole);
+    *groups |= 1u << option->group;
+    if (option->takes_value != (value != NULL) || !option->read(problem, value))
+        return failure_describe(error, size, "option '%s': %s", whole, option->rule);
+    return true;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static bool read_size_part(struct problem_string *problem, const char *text, char *error, size_t size)
+{
+    for (int i = 0; i < SIZE_COUNT; i++) {
+        if (text[0] != size_names[i].letter)
+            continue;
+        int64_t *target = size_at(problem, i);
+        if (*target >= 0)
+            return failure_describe(error, size, "size '%s': %c is given twice", text, text[0]);
+        if (!read_size(text + 1, size_limit, target))
+            return failure_describe(error, size, "size '%s': %c needs a whole number from 0 to 2^40", text, text[0]);
+        return true;
+    }
+    return failure_describe(error, size,
+                            "size '%s' is not known; sizes are b, h, g, q, k, d and v, as in b8.h12.q512.k512.d64",
+                            text);
+}
+
+static bool read_sizes(struct problem_string *problem, char *text, char *error, size_t size)
+{
+    for (int i = 0; i < SIZE_COUNT; i++)
+        *size_at(problem, i) = -1;
+    while (text) {
+        char *rest = cut_at(text, ".");
+        if (!read_size_part(problem, text, error, size))
+            return false;
+        text = rest;
+    }
+    for (int i = 0; i < SIZE_COUNT; i++)
+        if (*size_at(problem, i) < 0 && !size_names[i].optional)
+            return failure_describe(error, size, "size %c is missing, as in b8.h12.q512.k512.d64",
+                                    size_names[i].letter);
+    if (problem->kv_heads < 0)
+        problem->kv_heads = problem->heads;
+    if (problem->d_v < 0)
+        problem->d_v = problem->d_k;
+    bool divides = problem->kv_heads > 0 ? problem->heads % problem->kv_heads == 0 : problem->heads == 0;
+    if (!divides)
+        return failure_describe(error, size, "size 'g%lld': h (%lld) must be a multiple of g",
+                                (long long)problem->kv_heads, (long long)problem->heads);
+    return true;
+}
+
+bool problem_string_parse(struct problem_string *problem, const char *text, char *error, size_t size)
+{
+    char copy[PROBLEM_STRING_BYTES];
+    if (strlen(text) >= sizeof copy)
+        return failure_describe(error, size, "a problem string has at most %zu characters, this one has %zu",
+                                sizeof copy - 1, strlen(text));
+    memcpy(copy, text, strlen(text) + 1);
+    memset(problem, 0, sizeof *problem);
+    problem->seed = 1;
+    char *option = cut_at(copy, ":");
+    if (!read_sizes(problem, copy, error, size))
+        return false;
+    unsigned groups = 0;
+    while (option) {
+        char *rest = cut_at(option, ":");
+        if (!read_option(problem, option, &groups, error, size))
+            return false;
+        option = rest;
+    }
+    if (problem->left && !problem->has_lengths)
+        return failure_describe(error, size, "option 'left' needs lengths=A..B: without them there is no padding");
+    return true;
+}
+
+/* Appends to buffer[size], counting what did not fit. */
+static void append(char *buffer, size_t size, size_t *length, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void append(char *buffer, size_t size, size_t *length, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    size_t room = *length < size ? size - *length : 0;
+    int written = vsnprintf(room ? buffer + *length : NULL, room, format, arguments);
+    va_end(arguments);
+    *length += written > 0 ? (size_t)written : 0;
+}
+
+static void append_sizes(const struct problem_string *problem, char *buffer, size_t size, size_t *length)
+{
+    append(buffer, size, length, "b%lld.h%lld", (long long)problem->batch, (long long)problem->heads);
+    if (problem->kv_heads != problem->heads)
+        append(buffer, size, length, ".g%lld", (long long)problem->kv_heads);
+    append(buffer, size, length, ".q%lld.k%lld.d%lld", (long long)problem->rows, (long long)problem->keys,
+           (long long)problem->d_k);
+    if (problem->d_v != problem->d_k)
+        append(buffer, size, length, ".v%lld", (long long)problem->d_v);
+}
+
+size_t problem_string_print(const struct problem_string *problem, char *buffer, size_t size)
+{
+    size_t length = 0;
+    append_sizes(problem, buffer, size, &length);
+    if (problem->dtype != ATTEND_F32)
+        append(buffer, size, &length, problem->dtype == ATTEND_BF16 ? ":bf16" : ":f16");
+    if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
+        append(buffer, size, &length, problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? ":exact" : ":fast");
+    if (problem->causal != PROBLEM_CAUSAL_NONE)
+        append(buffer, size, &length, problem->causal == PROBLEM_CAUSAL_TOP_LEFT ? ":causal-top-left" : ":causal");
+    if (problem->has_window)
+        append(buffer, size, &length, ":window=%lld,%lld", (long long)problem->window_left,
+               (long long)problem->window_right);
+    if (problem->has_lengths)
+        append(buffer, size, &length, ":lengths=%lld..%lld", (long long)problem->shortest, (long long)problem->longest);
+    if (problem->left)
+        append(buffer, size, &length, ":left");
+    if (problem->packed)
+        append(buffer, size, &length, ":packed");
+    if (problem->softcap != 0)
+        append(buffer, size, &length, ":softcap=%.17g", problem->softcap);
+    if (problem->page != 0)
+        append(buffer, size, &length, ":page=%lld", (long long)problem->page);
+    if (problem->small_pages)
+        append(buffer, size, &length, ":memory=small");
+    if (problem->seed != 1)
+        append(buffer, size, &length, ":seed=%llu", (unsigned long long)problem->seed);
+    return length;
+}
+
+const char *problem_string_unsupported(const struct problem_string *problem)
+{
+    if (problem->dtype != ATTEND_F32)
+        return problem->dtype == ATTEND_BF16 ? "bf16" : "f16";
+    if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
+        return problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? "exact" : "fast";
+    if (problem->has_window)
+        return "window";
+    if (problem->packed)
+        return "packed";
+    if (problem->softcap != 0)
+        return "softcap";
+    if (problem->page != 0)
+        return "page";
+    return NULL;
+}
+
+/* round(A + (B - A)·i/(b - 1)) in whole numbers, halves up; one item alone has A. The product of two sizes
+ * needs more than 64 bits. */
+int64_t problem_string_length(const struct problem_string *problem, int64_t item)
+{
+    if (!problem->has_lengths)
+        return problem->keys;
+    if (problem->batch < 2)
+        return problem->shortest;
+    __extension__ typedef __int128 wide;
+    wide steps = problem->batch - 1;
+    wide span = problem->longest - problem->shortest;
+    return problem->shortest + (int64_t)((2 * span * item + steps) / (2 * steps));
+}

@@ -1,0 +1,214 @@
+/* attend run: attention of tensors in .npy files. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "engine/cli/commands.h"
+#include "engine/cli/messages.h"
+#include "engine/cli/run_results.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char help_text[] =
+    "Usage: attend run --query FILE --key FILE --value FILE --output FILE [OPTION]...\n"
+    "Computes softmax(Q*K^T*scale)*V over the visible keys of every row.\n\n"
+    "Tensors are .npy files of float32, shape (batch, heads, rows, width) or (rows, width). float64 is rounded to\n"
+    "float32, Fortran order is accepted. Keys and values may have fewer heads, which divide those of the query.\n"
+    "  --query FILE, --key FILE, --value FILE\n"
+    "  --output FILE      context, of the query's rank\n"
+    "  --lse FILE         logarithm of the sum of exponentials, shape (batch, heads, rows)\n"
+    "  --weights FILE     attention weights, shape (batch, heads, rows, keys)\n"
+    "  --quiet            say nothing unless it fails\n\n"
+    "Padding: int32 or int64, shape (batch,). Key j is inside when start <= j < start + length; rows likewise.\n"
+    "  --key-lengths FILE, --key-starts FILE, --query-lengths FILE, --query-starts FILE\n\n"
+    "Visibility; what is given combines.\n"
+    "  --visible FILE     bool or uint8, true: visible; shape (batch, heads, rows, keys) or (rows, keys), where all\n"
+    "                     but keys may be 1\n"
+    "  --causal WORD      keys after the row's own are hidden; WORD places its own key: top-left (row i at key i) or\n"
+    "                     bottom-right (the last row at the last key)\n"
+    "  --diagonal WORD    where a row's own key lies, as above\n"
+    "  --positions FILE   the key of each item's first row, int32 or int64, shape (batch,)\n\n"
+    "Computation:\n"
+    "  --scale X          1/sqrt(width of the query) unless told\n"
+    "  --dtype f32        type of the computation\n"
+    "  --threads N        size of the team; one thread per usable core unless told\n"
+    ENGINE_OPTION_HELP
+    "\nExample: a batch padded to equal length, one causal mask for all:\n"
+    "  attend run --query query.npy --key key.npy --value value.npy --output context.npy \\\n"
+    "             --key-lengths lengths.npy --query-lengths lengths.npy --causal bottom-right\n";
+
+enum { TEXT_BYTES = 256 };
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- what ran where ---------------------------------------------------------------------------------------------- */
+
+static void append(char *text, size_t *length, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Appends to text[TEXT_BYTES], cut to fit. */
+static void append(char *text, size_t *length, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int written = vsnprintf(text + *length, TEXT_BYTES - *length, format, arguments);
+    va_end(arguments);
+    *length += (size_t)written < TEXT_BYTES - *length ? (size_t)written : TEXT_BYTES - 1 - *length;
+}
+
+static void append_count(char *text, size_t *length, int64_t count, const char *noun)
+{
+    append(text, length, "%lld %s%s", (long long)count, noun, count == 1 ? "" : "s");
+}
+
+static void append_sizes(char *text, size_t *length, const attend_problem *problem)
+{
+    append_count(text, length, problem->batch, "item");
+    append(text, length, ", ");
+    append_count(text, length, problem->heads, "head");
+    if (problem->kv_heads != problem->heads)
+        append(text, length, " on %lld", (long long)problem->kv_heads);
+    append(text, length, ", ");
+    append_count(text, length, problem->rows, "row");
+    append(text, length, ", ");
+    append_count(text, length, problem->keys, "key");
+    append(text, length, ", width %lld", (long long)problem->d_k);
+    if (problem->d_v != problem->d_k)
+        append(text, length, " and %lld", (long long)problem->d_v);
+}
+
+/* CPUs that members are bound to, as in " on CPUs 0-3,8". */
+static void append_cpus(char *text, size_t *length, attend_engine *engine)
+{
+    size_t count = attend_engine_cpus(engine, NULL, 0);
+    attend_cpu *cpus = calloc(count + 1, sizeof *cpus);
+    if (!cpus)
+        return;
+    attend_engine_cpus(engine, cpus, count);
+    const char *separator = " on CPUs ";
+    for (size_t i = 0; i < count; i++) {
+        if (cpus[i].member < 0)
+            continue;
+        size_t last = i;
+        while (last + 1 < count && cpus[last + 1].member >= 0 && cpus[last + 1].cpu == cpus[last].cpu + 1)
+            last++;
+        append(text, length, last > i ? "%s%d-%d" : "%s%d", separator, cpus[i].cpu, cpus[last].cpu);
+        separator = ",";
+        i = last;
+    }
+    free(cpus);
+}
+
+static void append_team(char *text, size_t *length, attend_engine *engine, const attend_explanation *explanation)
+{
+    attend_engine_info info = ATTEND_ENGINE_INFO_INIT;
+    if (attend_engine_describe(engine, &info) != ATTEND_OK)
+        return;
+    if (info.threads == 0 || explanation->inline_run) {
+        append(text, length, "in the calling thread");
+    } else {
+        append_count(text, length, info.threads, "thread");
+        if (info.threads_bound > 0)
+            append_cpus(text, length, engine);
+        else
+            append(text, length, ", not bound");
+    }
+    append(text, length, ", %s", attend_isa_name(info.isa));
+}
+
+/* A large number with a unit: 6.3 M. */
+static void append_amount(char *text, size_t *length, double amount)
+{
+    static const char *const units[] = { "", " k", " M", " G", " T" };
+    int unit = 0;
+    for (; amount >= 1000 && unit < 4; unit++)
+        amount /= 1000;
+    append(text, length, unit ? "%.1f%s" : "%.0f%s", amount, units[unit]);
+}
+
+static void report_run(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs, double seconds)
+{
+    attend_explanation explanation = ATTEND_EXPLANATION_INIT;
+    char text[TEXT_BYTES] = "";
+    size_t length = 0;
+    if (attend_plan_explain(plan, &inputs->args, &explanation) != ATTEND_OK)
+        return;
+    append_sizes(text, &length, &inputs->problem);
+    append(text, &length, "; ");
+    append_team(text, &length, engine, &explanation);
+    append(text, &length, seconds < 1 ? "; %.3g ms" : "; %.4g s", seconds < 1 ? 1e3 * seconds : seconds);
+    append(text, &length, " for one run, planning excluded");
+    if (explanation.padded_pairs > 0) {
+        /* Small problems compute more than they hold: whole register tiles. */
+        double skipped = 1 - explanation.computed_pairs / explanation.padded_pairs;
+        append(text, &length, "; %.1f %% of ", skipped > 0 ? 100 * skipped : 0);
+        append_amount(text, &length, explanation.padded_pairs);
+        append(text, &length, " padded pairs skipped");
+    }
+    message_note("%s", text);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static int run_plan(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs,
+                    struct run_results *results)
+{
+    double start = now();
+    if (attend_run(plan, &inputs->args) != ATTEND_OK)
+        return message_failure("%s", attend_last_error());
+    double seconds = now() - start;
+    int status = run_results_write(results);
+    if (status == STATUS_DONE)
+        report_run(engine, plan, inputs, seconds);
+    return status;
+}
+
+static int run_engine(const struct run_inputs *inputs, struct run_results *results, const struct run_options *options)
+{
+    attend_engine *engine = NULL;
+    attend_plan *plan = NULL;
+    int status = engine_settings_create(&options->engine, &engine);
+    if (status == STATUS_DONE && attend_plan_create(&plan, engine, &inputs->problem) != ATTEND_OK)
+        status = message_failure("%s", attend_last_error());
+    if (status == STATUS_DONE)
+        status = run_plan(engine, plan, inputs, results);
+    attend_plan_destroy(plan);
+    attend_engine_destroy(engine);
+    return status;
+}
+
+static int run_files(const struct run_options *options)
+{
+    struct run_inputs inputs;
+    int status = run_inputs_read(&inputs, options);
+    if (status == STATUS_DONE) {
+        struct run_results results;
+        status = run_results_make(&results, &inputs, options);
+        if (status == STATUS_DONE)
+            status = run_engine(&inputs, &results, options);
+        run_results_release(&results);
+    }
+    run_inputs_release(&inputs);
+    return status;
+}
+
+int command_run(int argc, char **argv)
+{
+    struct run_options options;
+    int status = run_options_read(&options, argc, argv);
+    if (status == STATUS_DONE && options.help) {
+        fputs(help_text, stdout);
+        status = message_finish_output();
+    } else if (status == STATUS_DONE) {
+        message_set_quiet(options.quiet);
+        status = run_files(&options);
+    }
+    run_options_release(&options);
+    return status;
+}

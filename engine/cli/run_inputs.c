@@ -1,0 +1,371 @@
+/* See run_inputs.h. All headers are read and checked before the data of any file. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "engine/cli/run_inputs.h"
+
+#include "engine/cli/messages.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ERROR_BYTES = 256, SHAPE_BYTES = 128 };
+
+/* Positions keep sums with any number of rows and keys within 64 bits. */
+static const int64_t position_limit = INT64_C(1) << 60;
+
+struct reader {
+    struct run_inputs *inputs;
+    const struct run_options *options;
+};
+
+static const char *path_of(const struct reader *reader, int file)
+{
+    return reader->options->files[file];
+}
+
+static const struct npy_header *header_of(const struct reader *reader, int file)
+{
+    return &reader->inputs->files[file].header;
+}
+
+static bool is_tensor(int file)
+{
+    return file == FILE_QUERY || file == FILE_KEY || file == FILE_VALUE;
+}
+
+/* "--key k.npy has shape (2, 3); " and the rule, which begins with "it". */
+static int fail_shape(const struct reader *reader, int file, const char *rule)
+{
+    char shape[SHAPE_BYTES];
+    npy_header_print_shape(header_of(reader, file), shape, sizeof shape);
+    return message_failure("%s %s has shape %s; %s", run_file_argument(file), path_of(reader, file), shape, rule);
+}
+
+/* ---- headers ----------------------------------------------------------------------------------------------------- */
+
+static bool has_type(const struct npy_header *header, const char *kinds, size_t item_bytes)
+{
+    return strchr(kinds, header->kind) && header->item_bytes == item_bytes && !header->big_endian;
+}
+
+static int check_dtype(const struct reader *reader, int file)
+{
+    const struct npy_header *header = header_of(reader, file);
+    const char *cast;
+    bool good;
+    if (is_tensor(file)) {
+        cast = "float32";
+        good = has_type(header, "f", 4) || has_type(header, "f", 8);
+    } else if (file == FILE_VISIBLE) {
+        cast = "bool";
+        good = has_type(header, "bu", 1);
+    } else {
+        cast = "int64";
+        good = has_type(header, "i", 4) || has_type(header, "i", 8);
+    }
+    if (good)
+        return STATUS_DONE;
+    return message_failure("%s %s has dtype %s; cast it with array.astype('%s')", run_file_argument(file),
+                           path_of(reader, file), header->descr, cast);
+}
+
+static int check_rank(const struct reader *reader, int file)
+{
+    int rank = header_of(reader, file)->rank;
+    if (is_tensor(file) && rank != 4 && rank != 2)
+        return fail_shape(reader, file, "it must be (batch, heads, rows, width) or (rows, width)");
+    if (file == FILE_VISIBLE && rank != 4 && rank != 2)
+        return fail_shape(reader, file, "it must be (batch or 1, heads or 1, rows or 1, keys) or (rows or 1, keys)");
+    return STATUS_DONE;
+}
+
+static int open_input(const struct reader *reader, int file)
+{
+    char error[ERROR_BYTES];
+    if (!npy_open(&reader->inputs->files[file], path_of(reader, file), error, sizeof error))
+        return message_failure("%s %s %s", run_file_argument(file), path_of(reader, file), error);
+    int status = check_dtype(reader, file);
+    return status != STATUS_DONE ? status : check_rank(reader, file);
+}
+
+static int open_inputs(const struct reader *reader)
+{
+    int status = STATUS_DONE;
+    for (int file = 0; status == STATUS_DONE && file < FILE_INPUTS; file++)
+        if (path_of(reader, file))
+            status = open_input(reader, file);
+    return status;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+/* (batch, heads, rows, width); a shape of two axes has batch and heads of 1. */
+static void read_extents(const struct npy_header *header, int64_t extents[4])
+{
+    int missing = 4 - header->rank;
+    for (int axis = 0; axis < 4; axis++)
+        extents[axis] = axis < missing ? 1 : header->shape[axis - missing];
+}
+
+/* Axis `axis` of `file` must be as long as `wanted`, which `other` has. */
+static int match_extent(const struct reader *reader, int file, int axis, int64_t wanted, const char *name, int other)
+{
+    int64_t extents[4];
+    char rule[128];
+    read_extents(header_of(reader, file), extents);
+    if (extents[axis] == wanted)
+        return STATUS_DONE;
+    snprintf(rule, sizeof rule, "its %s must be %lld as in %s", name, (long long)wanted, run_file_argument(other));
+    return fail_shape(reader, file, rule);
+}
+
+static int check_heads(const struct reader *reader, const attend_problem *problem)
+{
+    bool good = problem->kv_heads > 0 ? problem->heads % problem->kv_heads == 0 : problem->heads == 0;
+    if (good)
+        return STATUS_DONE;
+    return message_failure("--query %s has %lld heads and --key %s %lld; the first must be a multiple of the second",
+                           path_of(reader, FILE_QUERY), (long long)problem->heads, path_of(reader, FILE_KEY),
+                           (long long)problem->kv_heads);
+}
+
+static int check_tensors(const struct reader *reader)
+{
+    attend_problem *problem = &reader->inputs->problem;
+    int64_t query[4], key[4], value[4];
+    read_extents(header_of(reader, FILE_QUERY), query);
+    read_extents(header_of(reader, FILE_KEY), key);
+    read_extents(header_of(reader, FILE_VALUE), value);
+    problem->batch = query[0];
+    problem->heads = query[1];
+    problem->rows = query[2];
+    problem->d_k = query[3];
+    problem->kv_heads = key[1];
+    problem->keys = key[2];
+    problem->d_v = value[3];
+    int status = match_extent(reader, FILE_KEY, 0, problem->batch, "batch", FILE_QUERY);
+    if (status == STATUS_DONE)
+        status = match_extent(reader, FILE_KEY, 3, problem->d_k, "width", FILE_QUERY);
+    if (status == STATUS_DONE)
+        status = match_extent(reader, FILE_VALUE, 0, problem->batch, "batch", FILE_QUERY);
+    if (status == STATUS_DONE)
+        status = match_extent(reader, FILE_VALUE, 1, problem->kv_heads, "number of heads", FILE_KEY);
+    if (status == STATUS_DONE)
+        status = match_extent(reader, FILE_VALUE, 2, problem->keys, "number of rows", FILE_KEY);
+    return status != STATUS_DONE ? status : check_heads(reader, problem);
+}
+
+static int check_array(const struct reader *reader, int file)
+{
+    const struct npy_header *header = header_of(reader, file);
+    char rule[128];
+    if (header->rank == 1 && header->shape[0] == reader->inputs->problem.batch)
+        return STATUS_DONE;
+    snprintf(rule, sizeof rule, "it must be (batch,), here (%lld,)", (long long)reader->inputs->problem.batch);
+    return fail_shape(reader, file, rule);
+}
+
+static int check_visible(const struct reader *reader)
+{
+    const attend_problem *problem = &reader->inputs->problem;
+    const int64_t wanted[4] = { problem->batch, problem->heads, problem->rows, problem->keys };
+    int64_t extents[4];
+    char rule[160];
+    bool good = true;
+    read_extents(header_of(reader, FILE_VISIBLE), extents);
+    for (int axis = 0; axis < 4; axis++)
+        good = good && (extents[axis] == wanted[axis] || (axis < 3 && extents[axis] == 1));
+    if (good)
+        return STATUS_DONE;
+    snprintf(rule, sizeof rule,
+             "it must be (batch, heads, rows, keys), here (%lld, %lld, %lld, %lld), where all but keys may be 1",
+             (long long)wanted[0], (long long)wanted[1], (long long)wanted[2], (long long)wanted[3]);
+    return fail_shape(reader, FILE_VISIBLE, rule);
+}
+
+static int check_shapes(const struct reader *reader)
+{
+    int status = check_tensors(reader);
+    for (int file = FILE_KEY_STARTS; status == STATUS_DONE && file <= FILE_POSITIONS; file++)
+        if (path_of(reader, file))
+            status = check_array(reader, file);
+    if (status == STATUS_DONE && path_of(reader, FILE_VISIBLE))
+        status = check_visible(reader);
+    if (status == STATUS_DONE && reader->inputs->problem.d_k == 0 && !reader->options->has_scale)
+        status = fail_shape(reader, FILE_QUERY, "its width is 0, so --scale must be given");
+    return status;
+}
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+/* Rounds each number once, in place of the order in which they lie. */
+static float *round_doubles(const double *source, size_t count)
+{
+    void *memory = NULL;
+    if (posix_memalign(&memory, 64, count ? count * sizeof(float) : 1) != 0)
+        return NULL;
+    float *target = memory;
+    for (size_t i = 0; i < count; i++)
+        target[i] = (float)source[i];
+    return target;
+}
+
+static int64_t *widen_integers(const int32_t *source, size_t count)
+{
+    int64_t *target = malloc(count ? count * sizeof *target : 1);
+    for (size_t i = 0; target && i < count; i++)
+        target[i] = source[i];
+    return target;
+}
+
+/* Replaces the data of a file by float or int64_t numbers where it has others. */
+static int convert_data(const struct reader *reader, int file)
+{
+    const struct npy_header *header = header_of(reader, file);
+    void **data = &reader->inputs->data[file], *converted;
+    if (is_tensor(file) && header->item_bytes == 8) {
+        message_note("%s %s is float64, rounded to float32", run_file_argument(file), path_of(reader, file));
+        converted = round_doubles(*data, header->elements);
+    } else if (header->kind == 'i' && header->item_bytes == 4) {
+        converted = widen_integers(*data, header->elements);
+    } else {
+        return STATUS_DONE;
+    }
+    if (!converted)
+        return message_failure("%s %s needs more memory than there is", run_file_argument(file), path_of(reader, file));
+    free(*data);
+    *data = converted;
+    return STATUS_DONE;
+}
+
+/* The view of a file's data in its own order. Axes of length 1 get stride 0, which broadcasts them where that is
+ * meant; so do all axes of an empty tensor, whose products might overflow. */
+static attend_tensor view_data(const struct npy_header *header, void *data)
+{
+    attend_tensor view = ATTEND_TENSOR_INIT;
+    int64_t extents[4], step = 1;
+    read_extents(header, extents);
+    view.data = data;
+    for (int i = 0; header->elements > 0 && i < 4; i++) {
+        int axis = header->fortran_order ? i : 3 - i;
+        view.stride[axis] = axis < 3 && extents[axis] == 1 ? 0 : step;
+        step *= extents[axis];
+    }
+    return view;
+}
+
+static int load_input(const struct reader *reader, int file)
+{
+    struct run_inputs *inputs = reader->inputs;
+    char error[ERROR_BYTES];
+    inputs->data[file] = npy_load(&inputs->files[file], error, sizeof error);
+    if (!inputs->data[file])
+        return message_failure("%s %s %s", run_file_argument(file), path_of(reader, file), error);
+    int status = convert_data(reader, file);
+    if (is_tensor(file) || file == FILE_VISIBLE) {
+        inputs->tensors[file] = view_data(header_of(reader, file), inputs->data[file]);
+        inputs->tensors[file].dtype = file == FILE_VISIBLE ? ATTEND_BOOL : ATTEND_F32;
+    }
+    return status;
+}
+
+static int load_inputs(const struct reader *reader)
+{
+    int status = STATUS_DONE;
+    for (int file = 0; status == STATUS_DONE && file < FILE_INPUTS; file++)
+        if (path_of(reader, file))
+            status = load_input(reader, file);
+    return status;
+}
+
+/* ---- ranges ------------------------------------------------------------------------------------------------------ */
+
+/* Entry `item` of an array; `otherwise` when the array was not given. */
+static int64_t entry_at(const struct reader *reader, int file, int64_t item, int64_t otherwise)
+{
+    const int64_t *entries = reader->inputs->data[file];
+    return entries ? entries[item] : otherwise;
+}
+
+static int check_entry(const struct reader *reader, int file, int64_t item, int64_t least, int64_t most,
+                       const char *why)
+{
+    int64_t entry = entry_at(reader, file, item, least);
+    if (entry >= least && entry <= most)
+        return STATUS_DONE;
+    return message_failure("%s %s is %lld for item %lld; it must be from %lld to %lld%s", run_file_argument(file),
+                           path_of(reader, file), (long long)entry, (long long)item, (long long)least, (long long)most,
+                           why);
+}
+
+/* Starts lie in 0..extent, lengths in 0..extent - start. */
+static int check_range(const struct reader *reader, int starts, int lengths, int64_t extent, const char *name)
+{
+    char start_rule[64], length_rule[64];
+    snprintf(start_rule, sizeof start_rule, ", the number of %s", name);
+    snprintf(length_rule, sizeof length_rule, ", the number of %s after the start", name);
+    for (int64_t item = 0; item < reader->inputs->problem.batch; item++) {
+        int status = check_entry(reader, starts, item, 0, extent, start_rule);
+        int64_t start = entry_at(reader, starts, item, 0);
+        if (status == STATUS_DONE)
+            status = check_entry(reader, lengths, item, 0, extent - start, length_rule);
+        if (status == STATUS_DONE)
+            status = check_entry(reader, FILE_POSITIONS, item, -position_limit, position_limit, "");
+        if (status != STATUS_DONE)
+            return status;
+    }
+    return STATUS_DONE;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static void point_args(struct run_inputs *inputs, const struct run_options *options)
+{
+    attend_args *args = &inputs->args;
+    args->query = &inputs->tensors[FILE_QUERY];
+    args->key = &inputs->tensors[FILE_KEY];
+    args->value = &inputs->tensors[FILE_VALUE];
+    args->visible = options->files[FILE_VISIBLE] ? &inputs->tensors[FILE_VISIBLE] : NULL;
+    args->key_starts = inputs->data[FILE_KEY_STARTS];
+    args->key_lengths = inputs->data[FILE_KEY_LENGTHS];
+    args->query_starts = inputs->data[FILE_QUERY_STARTS];
+    args->query_lengths = inputs->data[FILE_QUERY_LENGTHS];
+    args->positions = inputs->data[FILE_POSITIONS];
+    inputs->problem.causal = options->causal;
+    inputs->problem.diagonal = options->diagonal;
+    inputs->problem.scale = options->scale;
+    inputs->problem.flags = options->has_scale ? ATTEND_EXPLICIT_SCALE : 0;
+    inputs->rank = inputs->files[FILE_QUERY].header.rank;
+}
+
+int run_inputs_read(struct run_inputs *inputs, const struct run_options *options)
+{
+    struct reader reader = { inputs, options };
+    memset(inputs, 0, sizeof *inputs);
+    inputs->problem = (attend_problem)ATTEND_PROBLEM_INIT;
+    inputs->args = (attend_args)ATTEND_ARGS_INIT;
+    for (int file = 0; file < FILE_INPUTS; file++)
+        inputs->files[file].descriptor = -1;
+    int status = open_inputs(&reader);
+    if (status == STATUS_DONE)
+        status = check_shapes(&reader);
+    if (status == STATUS_DONE)
+        status = load_inputs(&reader);
+    if (status == STATUS_DONE)
+        status = check_range(&reader, FILE_KEY_STARTS, FILE_KEY_LENGTHS, inputs->problem.keys, "keys");
+    if (status == STATUS_DONE)
+        status = check_range(&reader, FILE_QUERY_STARTS, FILE_QUERY_LENGTHS, inputs->problem.rows, "rows");
+    point_args(inputs, options);
+    return status;
+}
+
+void run_inputs_release(struct run_inputs *inputs)
+{
+    for (int file = 0; file < FILE_INPUTS; file++) {
+        npy_close(&inputs->files[file]);
+        free(inputs->data[file]);
+        inputs->data[file] = NULL;
+    }
+}

@@ -1,0 +1,161 @@
+/* See run_options.h. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "engine/cli/run_options.h"
+
+#include "engine/cli/messages.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of getopt_long: OPTION_FILE + a run_file, then the rest. */
+enum {
+    OPTION_CAUSAL = OPTION_OWN, OPTION_DIAGONAL, OPTION_SCALE, OPTION_DTYPE, OPTION_LATER,
+    OPTION_FILE = OPTION_LATER + 1
+};
+
+static const struct option table[] = {
+    { "query", required_argument, NULL, OPTION_FILE + FILE_QUERY },
+    { "key", required_argument, NULL, OPTION_FILE + FILE_KEY },
+    { "value", required_argument, NULL, OPTION_FILE + FILE_VALUE },
+    { "output", required_argument, NULL, OPTION_FILE + FILE_OUTPUT },
+    { "lse", required_argument, NULL, OPTION_FILE + FILE_LSE },
+    { "weights", required_argument, NULL, OPTION_FILE + FILE_WEIGHTS },
+    { "key-lengths", required_argument, NULL, OPTION_FILE + FILE_KEY_LENGTHS },
+    { "key-starts", required_argument, NULL, OPTION_FILE + FILE_KEY_STARTS },
+    { "query-lengths", required_argument, NULL, OPTION_FILE + FILE_QUERY_LENGTHS },
+    { "query-starts", required_argument, NULL, OPTION_FILE + FILE_QUERY_STARTS },
+    { "visible", required_argument, NULL, OPTION_FILE + FILE_VISIBLE },
+    { "positions", required_argument, NULL, OPTION_FILE + FILE_POSITIONS },
+    { "causal", required_argument, NULL, OPTION_CAUSAL },
+    { "diagonal", required_argument, NULL, OPTION_DIAGONAL },
+    { "scale", required_argument, NULL, OPTION_SCALE },
+    { "dtype", required_argument, NULL, OPTION_DTYPE },
+    { "bias", required_argument, NULL, OPTION_LATER },
+    { "window", required_argument, NULL, OPTION_LATER },
+    { "softcap", required_argument, NULL, OPTION_LATER },
+    { "arithmetic", required_argument, NULL, OPTION_LATER },
+    { "quiet", no_argument, NULL, OPTION_QUIET },
+    { "help", no_argument, NULL, OPTION_HELP },
+    ENGINE_OPTION_ENTRIES,
+    { NULL, 0, NULL, 0 },
+};
+
+const char *run_file_argument(int file)
+{
+    static const char *const arguments[FILE_COUNT] = {
+        [FILE_QUERY] = "--query", [FILE_KEY] = "--key", [FILE_VALUE] = "--value",
+        [FILE_KEY_STARTS] = "--key-starts", [FILE_KEY_LENGTHS] = "--key-lengths",
+        [FILE_QUERY_STARTS] = "--query-starts", [FILE_QUERY_LENGTHS] = "--query-lengths",
+        [FILE_POSITIONS] = "--positions", [FILE_VISIBLE] = "--visible", [FILE_OUTPUT] = "--output",
+        [FILE_LSE] = "--lse", [FILE_WEIGHTS] = "--weights",
+    };
+    return arguments[file];
+}
+
+/* The word of --causal or --diagonal. */
+static int read_diagonal(const char *argument, const char *text, int *diagonal)
+{
+    if (strcmp(text, "top-left") == 0)
+        *diagonal = ATTEND_DIAGONAL_TOP_LEFT;
+    else if (strcmp(text, "bottom-right") == 0)
+        *diagonal = ATTEND_DIAGONAL_BOTTOM_RIGHT;
+    else
+        return message_usage("%s is '%s'; it must be top-left or bottom-right", argument, text);
+    return STATUS_DONE;
+}
+
+static int read_dtype(const char *text)
+{
+    if (strcmp(text, "f32") == 0)
+        return STATUS_DONE;
+    if (strcmp(text, "bf16") == 0 || strcmp(text, "f16") == 0)
+        return message_failure("--dtype %s is not supported yet by attend %s", text, attend_version());
+    return message_usage("--dtype is '%s'; it must be f32, bf16 or f16", text);
+}
+
+static int read_scale(struct run_options *options, const char *text)
+{
+    options->has_scale = true;
+    if (option_read_real(text, &options->scale))
+        return STATUS_DONE;
+    return message_usage("--scale is '%s'; it must be a finite number", text);
+}
+
+/* The words of --causal and --diagonal as they come; -1: not given. */
+struct diagonal_words {
+    int causal, diagonal;
+};
+
+static int read_option(struct run_options *options, struct diagonal_words *words, int option, int index, char **argv)
+{
+    if (option >= OPTION_FILE) {
+        options->files[option - OPTION_FILE] = optarg;
+        return STATUS_DONE;
+    }
+    switch (option) {
+    case OPTION_CAUSAL: return read_diagonal("--causal", optarg, &words->causal);
+    case OPTION_DIAGONAL: return read_diagonal("--diagonal", optarg, &words->diagonal);
+    case OPTION_SCALE: return read_scale(options, optarg);
+    case OPTION_DTYPE: return read_dtype(optarg);
+    case OPTION_LATER:
+        return message_failure("--%s is not supported yet by attend %s", table[index].name, attend_version());
+    case OPTION_QUIET: options->quiet = true; return STATUS_DONE;
+    case OPTION_HELP: options->help = true; return STATUS_DONE;
+    case ':':
+    case '?': return option_report_unknown(option, argv);
+    default: return engine_settings_read(&options->engine, option, optarg);
+    }
+}
+
+/* Positions set the diagonal and override the word of --causal; two words that differ are a contradiction. */
+static int choose_diagonal(struct run_options *options, const struct diagonal_words *words)
+{
+    options->causal = words->causal >= 0;
+    if (words->causal >= 0 && words->diagonal >= 0 && words->causal != words->diagonal)
+        return message_usage("--diagonal contradicts the word of --causal; give one of them, or the same word");
+    if (words->diagonal >= 0 && options->files[FILE_POSITIONS])
+        return message_usage("--diagonal contradicts --positions, which set the diagonal themselves");
+    if (options->files[FILE_POSITIONS])
+        options->diagonal = ATTEND_DIAGONAL_POSITION;
+    else if (words->diagonal >= 0)
+        options->diagonal = (attend_diagonal)words->diagonal;
+    else if (words->causal >= 0)
+        options->diagonal = (attend_diagonal)words->causal;
+    return STATUS_DONE;
+}
+
+static int check_complete(const struct run_options *options, int argc, char **argv)
+{
+    static const int required[] = { FILE_QUERY, FILE_KEY, FILE_VALUE, FILE_OUTPUT };
+    if (optind < argc)
+        return message_usage("'%s' is not an option", argv[optind]);
+    for (int i = 0; i < 4; i++)
+        if (!options->files[required[i]])
+            return message_usage("%s is missing", run_file_argument(required[i]));
+    return STATUS_DONE;
+}
+
+int run_options_read(struct run_options *options, int argc, char **argv)
+{
+    struct diagonal_words words = { -1, -1 };
+    memset(options, 0, sizeof *options);
+    opterr = 0;
+    optind = 1;
+    int option, index = 0;
+    while ((option = getopt_long(argc, argv, ":", table, &index)) != -1) {
+        int status = read_option(options, &words, option, index, argv);
+        if (status != STATUS_DONE || options->help)
+            return status;
+    }
+    int status = choose_diagonal(options, &words);
+    return status != STATUS_DONE ? status : check_complete(options, argc, argv);
+}
+
+void run_options_release(struct run_options *options)
+{
+    engine_settings_release(&options->engine);
+}

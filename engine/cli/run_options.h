@@ -1,0 +1,32 @@
+/* The command line of attend run. Opens no file. */
+#ifndef ATTEND_CLI_RUN_OPTIONS_H
+#define ATTEND_CLI_RUN_OPTIONS_H
+
+#include "engine/cli/command_options.h"
+
+/* Options that name files; inputs come first. */
+enum run_file {
+    FILE_QUERY, FILE_KEY, FILE_VALUE, FILE_KEY_STARTS, FILE_KEY_LENGTHS, FILE_QUERY_STARTS, FILE_QUERY_LENGTHS,
+    FILE_POSITIONS, FILE_VISIBLE, FILE_OUTPUT, FILE_LSE, FILE_WEIGHTS, FILE_COUNT,
+    FILE_INPUTS = FILE_OUTPUT
+};
+
+struct run_options {
+    const char *files[FILE_COUNT]; /* NULL: not given */
+    bool causal;
+    attend_diagonal diagonal;
+    bool has_scale;
+    float scale;
+    struct engine_settings engine;
+    bool quiet, help;
+};
+
+/* "--query" and so on. */
+const char *run_file_argument(int file);
+
+/* Reads the command line; STATUS_DONE, or the exit status after a message. With help set nothing else counts. */
+int run_options_read(struct run_options *options, int argc, char **argv);
+
+void run_options_release(struct run_options *options);
+
+#endif

@@ -1,0 +1,97 @@
+/* See run_results.h. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "engine/cli/run_results.h"
+
+#include "engine/cli/messages.h"
+#include "engine/cli/output_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int result_files[RESULT_COUNT] = { FILE_OUTPUT, FILE_LSE, FILE_WEIGHTS };
+
+static int64_t result_width(int result, const attend_problem *problem)
+{
+    return result == RESULT_OUTPUT ? problem->d_v : result == RESULT_LSE ? 1 : problem->keys;
+}
+
+static void describe_results(struct run_results *results, const struct run_inputs *inputs)
+{
+    const attend_problem *p = &inputs->problem;
+    for (int r = 0; r < RESULT_COUNT; r++) {
+        const int64_t shape[4] = { p->batch, p->heads, p->rows, result_width(r, p) };
+        /* Output drops batch and heads where the query had none, LSE its width of 1. */
+        int skipped = r == RESULT_OUTPUT ? 4 - inputs->rank : 0;
+        results->rank[r] = r == RESULT_LSE ? 3 : 4 - skipped;
+        memcpy(results->shape[r], shape + skipped, (size_t)results->rank[r] * sizeof shape[0]);
+    }
+}
+
+/* Zeroed memory, so that page faults are not counted as time of the run. */
+static float *take_memory(int rank, const int64_t *shape)
+{
+    size_t bytes = sizeof(float);
+    bool empty = false;
+    void *memory = NULL;
+    /* The lengths of an empty tensor must fit as well: strides are products of them. */
+    for (int axis = 0; axis < rank; axis++) {
+        empty |= shape[axis] == 0;
+        if (__builtin_mul_overflow(bytes, shape[axis] ? (size_t)shape[axis] : 1, &bytes) || bytes > INT64_MAX)
+            return NULL;
+    }
+    if (empty)
+        bytes = 0;
+    if (posix_memalign(&memory, 64, bytes ? bytes : 1) != 0)
+        return NULL;
+    return memset(memory, 0, bytes);
+}
+
+int run_results_make(struct run_results *results, struct run_inputs *inputs, const struct run_options *options)
+{
+    memset(results, 0, sizeof *results);
+    const attend_problem *problem = &inputs->problem;
+    describe_results(results, inputs);
+    for (int r = 0; r < RESULT_COUNT; r++) {
+        const char *argument = run_file_argument(result_files[r]), *path = options->files[result_files[r]];
+        if (!path)
+            continue;
+        results->data[r] = take_memory(results->rank[r], results->shape[r]);
+        if (!results->data[r])
+            return message_failure("%s %s needs more memory than there is", argument, path);
+        results->tensors[r] = attend_view_bhsd(results->data[r], problem->heads, problem->rows,
+                                               result_width(r, problem));
+        results->file[r] = output_files_open(argument, path);
+        if (results->file[r] < 0)
+            return STATUS_COULD_NOT;
+    }
+    inputs->args.output = &results->tensors[RESULT_OUTPUT];
+    inputs->args.lse = results->data[RESULT_LSE] ? &results->tensors[RESULT_LSE] : NULL;
+    inputs->args.weights = results->data[RESULT_WEIGHTS] ? &results->tensors[RESULT_WEIGHTS] : NULL;
+    return STATUS_DONE;
+}
+
+int run_results_write(struct run_results *results)
+{
+    for (int r = 0; r < RESULT_COUNT; r++) {
+        if (!results->data[r])
+            continue;
+        FILE *stream = output_files_stream(results->file[r]);
+        if (!npy_write(stream, "<f4", sizeof(float), results->rank[r], results->shape[r], results->data[r])) {
+            output_files_report(results->file[r]);
+            return STATUS_COULD_NOT;
+        }
+    }
+    return output_files_commit() ? STATUS_DONE : STATUS_COULD_NOT;
+}
+
+void run_results_release(struct run_results *results)
+{
+    output_files_discard();
+    for (int r = 0; r < RESULT_COUNT; r++) {
+        free(results->data[r]);
+        results->data[r] = NULL;
+    }
+}

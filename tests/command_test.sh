@@ -1,0 +1,388 @@
+#!/bin/sh
+# Checks the attend command from outside: exit statuses, messages, files that appear and files that must not, and
+# results against numbers computed by hand and, where python3 has NumPy, by NumPy. $ATTEND names the command (./attend
+# unless set). Prints one line per check and a closing count; fails when any check failed.
+
+ATTEND=${ATTEND:-./attend}
+case $ATTEND in /*) ;; *) ATTEND=$PWD/$ATTEND ;; esac
+folder=$(mktemp -d "${TMPDIR:-/tmp}/attend-command.XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$folder" || exit 1
+passed=0 failed=0
+
+# check NAME COMMAND...: passes when the command succeeds.
+check()
+{
+    name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "ok - $name"
+    else
+        failed=$((failed + 1))
+        echo "not ok - $name"
+        sed 's/^/#   /' stderr
+    fi
+}
+
+# attend ARGUMENT...: runs the command; leaves $status, and the files stdout and stderr.
+attend()
+{
+    "$ATTEND" "$@" >stdout 2>stderr
+    status=$?
+}
+
+# npy FILE DESCR FORTRAN SHAPE DATA: writes a .npy file. DATA is a printf format of octal escapes.
+npy()
+{
+    printf '\223NUMPY\001\000\166\000' >"$1"
+    printf '%-117s\n' "{'descr': '$2', 'fortran_order': $3, 'shape': $4, }" >>"$1"
+    printf "$5" >>"$1"
+}
+
+zero='\000\000\000\000' one='\000\000\200\077' two='\000\000\000\100' three='\000\000\100\100' nan='\000\000\300\177'
+
+# bytes FILE: its data after the header of 128 bytes, in hexadecimal.
+bytes()
+{
+    tail -c +129 "$1" | od -An -v -tx1 | tr -d ' \n'
+}
+
+no_files_left()
+{
+    test -z "$(ls | grep -v -e '^in' -e '^std')"
+}
+
+# refuses NAME STATUS WORDS ARGUMENT...: the status, a first line with the words, and no file left.
+refuses()
+{
+    what=$1 wanted=$2 words=$3
+    shift 3
+    attend "$@"
+    check "$what" refused
+    remove_outputs
+}
+
+refused()
+{
+    lines=$(wc -l <stderr)
+    # Wrong usage adds one line, the hint to --help.
+    test $status -eq $wanted && test ! -s stdout && test $((lines)) -eq $wanted &&
+        grep -q -F -e "$words" stderr && no_files_left
+}
+
+remove_outputs()
+{
+    ls | grep -v -e '^in' -e '^std' | xargs rm -rf
+}
+
+# runs NAME OUTPUT-BYTES ARGUMENT...: succeeds and writes o.npy with these bytes.
+runs()
+{
+    what=$1 expected=$2
+    shift 2
+    attend run --quiet --output o.npy "$@"
+    check "$what" ran
+    rm -f o.npy
+}
+
+ran()
+{
+    test $status -eq 0 && test ! -s stdout && test ! -s stderr && test "$(bytes o.npy)" = "$expected"
+}
+
+# ---- help, version, wrong usage -------------------------------------------------------------------------------------
+
+says()
+{
+    test $status -eq 0 && test ! -s stderr && grep -q -F -e "$1" stdout
+}
+
+attend --version
+check "--version" says "attend 0."
+attend --help
+check "--help lists the commands" says "bench"
+for command in run info bench; do
+    attend $command --help
+    check "$command --help has an example" says "attend $command"
+done
+refuses "no command" 2 "command is missing"
+refuses "unknown command" 2 "no command 'walk'" walk
+refuses "a command of a later release" 1 "show is not supported yet" show table.csv
+refuses "run without arguments" 2 "--query is missing" run
+refuses "unknown option" 2 "--walk" run --walk
+refuses "option without value" 2 "--query needs a value" run --query
+refuses "value for a flag" 2 "--quiet=1 takes no value" run --quiet=1
+refuses "bench without a problem" 2 "problem is missing" bench
+refuses "info with an argument" 2 "'more' is not an option" info more
+
+# ---- results computed by hand ---------------------------------------------------------------------------------------
+
+# Queries of 0 see all keys alike: the context is the mean of the visible values.
+npy in_q.npy '<f4' False '(2, 2)' "$zero$zero$zero$zero"
+npy in_k.npy '<f4' False '(3, 2)' "$one$zero$zero$one$one$one"
+npy in_v.npy '<f4' False '(3, 1)' "$one$three$two"
+hex_zero=00000000 hex_one=0000803f hex_two=00000040 hex_three=00004040
+tensors="--query in_q.npy --key in_k.npy --value in_v.npy"
+files="$tensors --output o.npy"
+npy in_length.npy '<i4' False '(1,)' '\002\000\000\000'
+npy in_start.npy '<i8' False '(1,)' '\001\000\000\000\000\000\000\000'
+npy in_end.npy '<i4' False '(1,)' '\003\000\000\000'
+npy in_none.npy '<i4' False '(1,)' '\000\000\000\000'
+npy in_minus.npy '<i4' False '(1,)' '\377\377\377\377'
+npy in_visible.npy '|b1' False '(2, 3)' '\001\000\000\000\000\001'
+npy in_row.npy '|u1' False '(1, 3)' '\000\007\000'
+
+runs "all keys visible" "$hex_two$hex_two" $tensors
+runs "key lengths" "$hex_two$hex_two" $tensors --key-lengths in_length.npy
+runs "start at the end, length 0" "$hex_zero$hex_zero" $tensors --key-starts in_end.npy --key-lengths in_none.npy
+runs "query lengths" "$hex_two$hex_zero" $tensors --query-lengths in_start.npy
+runs "causal top-left" "$hex_one$hex_two" $tensors --causal top-left
+runs "causal bottom-right" "$hex_two$hex_two" $tensors --causal bottom-right --key-lengths in_end.npy
+runs "positions" "$hex_zero$hex_one" $tensors --causal top-left --positions in_minus.npy
+runs "visible by row and key" "$hex_one$hex_two" $tensors --visible in_visible.npy
+runs "visible broadcast over rows" "$hex_three$hex_three" $tensors --visible in_row.npy
+runs "scale 0" "$hex_two$hex_two$hex_zero" --query in_k.npy --key in_k.npy --value in_v.npy --scale 0 \
+    --query-lengths in_length.npy
+npy in_nan.npy '<f4' False '(3, 1)' "$one$three$nan"
+runs "NaN in the padding stays there" "$hex_two$hex_two" --query in_q.npy --key in_k.npy --value in_nan.npy \
+    --key-lengths in_length.npy
+npy in_order.npy '<f4' True '(3, 2)' "$one$zero$one$zero$one$one"
+npy in_double.npy '<f8' False '(3, 1)' \
+    '\000\000\000\000\000\000\360\077\000\000\000\000\000\000\010\100\000\000\000\000\000\000\000\100'
+attend run --query in_k.npy --key in_k.npy --value in_v.npy --output o.npy --quiet
+expected=$(bytes o.npy)
+rm -f o.npy
+runs "Fortran order" "$expected" --query in_k.npy --key in_order.npy --value in_v.npy
+runs "float64 values" "$expected" --query in_k.npy --key in_k.npy --value in_double.npy
+runs "one thread, portable code" "$expected" --query in_k.npy --key in_k.npy --value in_v.npy --threads 1 --isa portable
+
+reports()
+{
+    test $status -eq 0 && test ! -s stdout && grep -q -F -e "$1" stderr
+}
+
+attend run --query in_q.npy --key in_k.npy --value in_double.npy --output o.npy
+check "float64 is told" reports "--value in_double.npy is float64, rounded to float32"
+check "what ran is told" reports "2 rows, 3 keys"
+rm -f o.npy
+
+same_files()
+{
+    test $status -eq 0 && cmp -s "$1" "$2"
+}
+
+attend run $files --lse l.npy --weights w.npy --quiet
+third=abaaaa3e
+check "weights" test "$(bytes w.npy)" = "$third$third$third$third$third$third"
+check "LSE is ln 3" test "$(bytes l.npy)" = "549f8c3f549f8c3f"
+check "only the outputs appear" test "$(ls | grep -v -e '^in' -e '^std' | tr '\n' ' ')" = "l.npy o.npy w.npy "
+cp o.npy in_before.npy
+attend run --query in_none.npy --key in_k.npy --value in_v.npy --output o.npy
+check "a failed run leaves an old output alone" cmp -s o.npy in_before.npy
+attend run $tensors --output in_new.npy --quiet
+check "an output may be replaced" same_files in_new.npy o.npy
+rm -f o.npy l.npy w.npy in_new.npy
+
+# ---- refusals -------------------------------------------------------------------------------------------------------
+
+run_refuses()
+{
+    what=$1 words=$2
+    shift 2
+    refuses "$what" 1 "$words" run --output o.npy "$@"
+}
+
+run_refuses "missing file" "--key in_missing.npy cannot be opened: No such file" \
+    --query in_q.npy --key in_missing.npy --value in_v.npy
+run_refuses "folder as a file" "--key . cannot be read: Is a directory" --query in_q.npy --key . --value in_v.npy
+run_refuses "integers as keys" "--key in_end.npy has dtype <i4; cast it with array.astype('float32')" \
+    --query in_q.npy --key in_end.npy --value in_v.npy
+npy in_big.npy '>f4' False '(3, 2)' "$one$zero$zero$one$one$one"
+run_refuses "big-endian keys" "--key in_big.npy has dtype >f4; cast it" \
+    --query in_q.npy --key in_big.npy --value in_v.npy
+npy in_half.npy '<f2' False '(3, 2)' "$one$zero$zero"
+run_refuses "half precision" "--key in_half.npy has dtype <f2; cast it" \
+    --query in_q.npy --key in_half.npy --value in_v.npy
+npy in_object.npy '|O' False '(3, 2)' "$one"
+run_refuses "Python objects" "--key in_object.npy has dtype |O, Python objects" \
+    --query in_q.npy --key in_object.npy --value in_v.npy
+run_refuses "floats as lengths" "--key-lengths in_v.npy has dtype <f4; cast it with array.astype('int64')" \
+    $tensors --key-lengths in_v.npy
+run_refuses "floats as visible" "--visible in_v.npy has dtype <f4; cast it with array.astype('bool')" \
+    $tensors --visible in_v.npy
+run_refuses "values fewer than keys" "--value in_q.npy has shape (2, 2); its number of rows must be 3 as in --key" \
+    --query in_q.npy --key in_k.npy --value in_q.npy
+run_refuses "widths differ" "--key in_v.npy has shape (3, 1); its width must be 2 as in --query" \
+    --query in_q.npy --key in_v.npy --value in_v.npy
+npy in_three.npy '<f4' False '(3, 2, 1)' "$one$zero$zero$one$one$one"
+run_refuses "three axes" \
+    "--key in_three.npy has shape (3, 2, 1); it must be (batch, heads, rows, width) or (rows, width)" \
+    --query in_q.npy --key in_three.npy --value in_v.npy
+npy in_heads.npy '<f4' False '(1, 3, 1, 2)' "$one$zero$zero$one$one$one"
+npy in_heads2.npy '<f4' False '(1, 2, 1, 2)' "$one$zero$zero$one"
+run_refuses "heads that do not divide" "must be a multiple" \
+    --query in_heads.npy --key in_heads2.npy --value in_heads2.npy
+npy in_long.npy '<i4' False '(1,)' '\004\000\000\000'
+run_refuses "length beyond the keys" "--key-lengths in_long.npy is 4 for item 0; it must be from 0 to 3" \
+    $tensors --key-lengths in_long.npy
+run_refuses "length beyond the start" "--key-lengths in_end.npy is 3 for item 0; it must be from 0 to 2" \
+    $tensors --key-lengths in_end.npy --key-starts in_start.npy
+run_refuses "negative length" "--key-lengths in_minus.npy is -1" $tensors --key-lengths in_minus.npy
+run_refuses "start beyond the rows" "--query-starts in_end.npy is 3 for item 0; it must be from 0 to 2" \
+    $tensors --query-starts in_end.npy
+npy in_pair.npy '<i4' False '(2,)' '\001\000\000\000\001\000\000\000'
+run_refuses "lengths of another batch" "--key-lengths in_pair.npy has shape (2,); it must be (batch,), here (1,)" \
+    $tensors --key-lengths in_pair.npy
+npy in_narrow.npy '|b1' False '(2, 2)' '\001\000\000\001'
+run_refuses "visible of too few keys" "--visible in_narrow.npy has shape (2, 2); it must be" \
+    $tensors --visible in_narrow.npy
+npy in_far.npy '<i8' False '(1,)' '\000\000\000\000\000\000\000\100'
+run_refuses "position out of range" "--positions in_far.npy is 4611686018427387904" $tensors --positions in_far.npy
+npy in_wide0.npy '<f4' False '(2, 0)' ''
+run_refuses "width 0 without scale" "--query in_wide0.npy has shape (2, 0); its width is 0, so --scale must be given" \
+    --query in_wide0.npy --key in_wide0.npy --value in_q.npy
+run_refuses "bad values with --quiet" "--key-lengths in_long.npy is 4" --quiet $tensors --key-lengths in_long.npy
+
+# ---- files that are no .npy files -----------------------------------------------------------------------------------
+
+key_refuses()
+{
+    run_refuses "$1" "--key in_bad.npy $2" --query in_q.npy --key in_bad.npy --value in_v.npy
+}
+
+head -c 140 in_k.npy >in_bad.npy
+key_refuses "truncated data" "is truncated: the header promises 24 bytes of data, the file has 12"
+head -c 60 in_k.npy >in_bad.npy
+key_refuses "truncated header" "is truncated: it ends within its header"
+head -c 9 in_k.npy >in_bad.npy
+key_refuses "truncated prefix" "is truncated: it ends within its header"
+: >in_bad.npy
+key_refuses "empty file" "is not a .npy file"
+echo 'token,q_0,q_1' >in_bad.npy
+key_refuses "text" "is not a .npy file"
+printf '\223NUMPY\011\000\166\000' >in_bad.npy
+key_refuses "version 9" "has .npy version 9.0; versions 1 to 3 are read"
+printf '\223NUMPY\002\000\377\377\377\177' >in_bad.npy
+key_refuses "huge header" "promises a header of 2147483647 bytes"
+npy in_bad.npy '<f4' False '(3, -2)' ''
+key_refuses "negative extent" "has a negative extent in its shape"
+npy in_bad.npy '<f4' False '(99999999999999999999, 2)' ''
+key_refuses "extent beyond 64 bits" "has an extent beyond 64 bits in its shape"
+npy in_bad.npy '<f4' False '(4294967296, 4294967296)' ''
+key_refuses "overflowing shape" "has a shape whose size in bytes overflows"
+npy in_bad.npy '<f4' False '(1099511627776, 2)' ''
+key_refuses "a promise of terabytes" "is truncated: the header promises 8796093022208 bytes of data, the file has 0"
+npy in_bad.npy '<f4' Maybe '(3, 2)' ''
+key_refuses "order that is no order" "has a garbled header"
+npy in_bad.npy '<f4' False '(3, 2' ''
+key_refuses "shape without end" "has a garbled header"
+npy in_bad.npy '<f4' False '(3, 2)} {' ''
+key_refuses "text after the dictionary" "has a garbled header"
+npy in_bad.npy '<f4' False "(3, 2), 'shape': (3, 2)" ''
+key_refuses "shape given twice" "has a garbled header"
+npy in_bad.npy '<f4' False "(3, 2), 'more': 1" ''
+key_refuses "unknown entry" "has a garbled header"
+npy in_bad.npy 'f' False '(3, 2)' ''
+key_refuses "dtype without size" "has the unknown dtype 'f'"
+npy in_bad.npy '<f4' False "$(printf '(%060d)' 0 | sed 's/0/1, /g' | head -c 90))" ''
+key_refuses "too many axes" "has"
+printf '\223NUMPY\001\000\050\000%-39s\n' "{'descr': '<f4', 'shape': (3, 2)}" >in_bad.npy
+key_refuses "no order at all" "has a garbled header"
+printf '\223NUMPY\001\000\166\000%-117s\n' \
+    "{'descr': [('x', '<f4')], 'fortran_order': False, 'shape': (3,)}" >in_bad.npy
+key_refuses "structured dtype" "has a structured dtype"
+
+# ---- options --------------------------------------------------------------------------------------------------------
+
+for option in "--window 1,0" "--softcap 5" "--bias in_v.npy" "--arithmetic fast" "--dtype bf16"; do
+    refuses "run $option" 1 "is not supported yet by attend" run $files $option
+done
+refuses "unknown dtype" 2 "--dtype is 'f8'; it must be f32, bf16 or f16" run $files --dtype f8
+refuses "unknown causal word" 2 "--causal is 'left'; it must be top-left or bottom-right" run $files --causal left
+refuses "contradicting diagonals" 2 "--diagonal contradicts" run $files --causal top-left --diagonal bottom-right
+refuses "scale that is no number" 2 "--scale is '1x'; it must be a finite number" run $files --scale 1x
+refuses "infinite scale" 2 "--scale is 'inf'" run $files --scale inf
+refuses "no threads" 2 "--threads is '0'; it must be a whole number from 1 to 4096" run $files --threads 0
+refuses "fractional threads" 2 "--threads is '1.5'" run $files --threads 1.5
+refuses "unknown instruction set" 2 "--isa is 'sse'" run $files --isa sse
+refuses "unknown binding" 2 "--bind is 'maybe'; it must be auto, cores or off" run $files --bind maybe
+refuses "garbled list of CPUs" 2 "--cpus is '0-'; it must list numbers of CPUs" run $files --cpus 0-
+refuses "a CPU that does not exist" 1 "99999" run $files --cpus 99999
+refuses "one file for two outputs" 1 "--lse o.npy is also the file of --output" run $files --lse o.npy
+refuses "output into a missing folder" 1 "--output none/o.npy cannot be written: No such file" \
+    run $tensors --output none/o.npy
+refuses "output that is a folder" 1 "--output . cannot be written: Is a directory" run $tensors --output .
+refuses "second output into a missing folder" 1 "--lse none/l.npy cannot be written" run $files --lse none/l.npy
+if test -w /dev/full; then
+    refuses "full disk" 1 "--output /dev/full cannot be written: No space left" run $tensors --output /dev/full
+    "$ATTEND" info >/dev/full 2>stderr
+    status=$?
+    : >stdout
+    wanted=1 words="cannot write to standard output: No space left"
+    check "full disk for standard output" refused
+fi
+
+# ---- bench and info -------------------------------------------------------------------------------------------------
+
+refuses "bench with a garbled problem" 2 "size 'x9' is not known" bench b1.x9
+refuses "bench with too few sizes" 2 "size q is missing" bench b1.h1.k4.d8
+refuses "bench with heads that do not divide" 2 "h (3) must be a multiple of g" bench b1.h3.g2.q4.k4.d8
+refuses "bench with an unknown option" 2 "option 'walk' is not known" bench b1.h1.q4.k4.d8:walk
+refuses "bench with bad lengths" 2 "option 'lengths=3..9': lengths=A..B needs whole numbers with A <= B <= k" \
+    bench b1.h1.q4.k4.d8:lengths=3..9
+refuses "bench with an option twice" 2 "repeats or contradicts" bench b1.h1.q4.k4.d8:causal:causal-top-left
+refuses "bench with an option of a later release" 1 "not supported yet by attend 0.1.0: window" \
+    bench b1.h1.q4.k4.d8:window=3,0
+refuses "bench with no threads" 2 "--threads is '0'" bench b1.h1.q4.k4.d8 --threads 0
+refuses "bench with no repeats" 2 "--repeat is '0'" bench b1.h1.q4.k4.d8 --repeat 0
+attend info
+check "info" says "instruction sets"
+attend info --json
+check "info --json" says '"isas": ['
+
+# ---- NumPy ----------------------------------------------------------------------------------------------------------
+
+if python3 -c 'import numpy' 2>/dev/null; then
+    cat >in_numpy.py <<'END'
+import sys
+import numpy as np
+kind = sys.argv[1]
+random = np.random.default_rng(5)
+lengths = np.array([3, 11, 20])
+starts = 20 - lengths
+if kind == "make":
+    for name, heads, width in ("query", 4, 16), ("key", 2, 16), ("value", 2, 8):
+        x = random.standard_normal((3, heads, 20, width)).astype(np.float32)
+        for item in range(3):
+            x[item, :, :starts[item]] = np.nan
+        np.save("in_np_" + name, x)
+    np.save("in_np_lengths", lengths)
+    np.save("in_np_starts", starts.astype(np.int32))
+else:
+    query, key, value = (np.load("in_np_%s.npy" % n).astype(float) for n in ("query", "key", "value"))
+    context, lse = np.load("o.npy"), np.load("l.npy")
+    assert context.shape == (3, 4, 20, 8) and lse.shape == (3, 4, 20) and context.dtype == lse.dtype == np.float32
+    for b in range(3):
+        assert (context[b, :, :starts[b]] == 0).all() and (lse[b, :, :starts[b]] == -np.inf).all()
+        real = slice(starts[b], 20)
+        for h in range(4):
+            s = query[b, h, real] @ key[b, h // 2, real].T / 4
+            s[np.triu_indices(lengths[b], 1)] = -np.inf
+            p = np.exp(s - s.max(1, keepdims=True))
+            assert np.abs(p @ value[b, h // 2, real] / p.sum(1, keepdims=True) - context[b, h, real]).max() < 1e-5
+            assert np.abs(s.max(1) + np.log(p.sum(1)) - lse[b, h, real]).max() < 1e-5
+END
+    python3 in_numpy.py make
+    attend run --query in_np_query.npy --key in_np_key.npy --value in_np_value.npy --output o.npy --lse l.npy --quiet \
+        --key-starts in_np_starts.npy --key-lengths in_np_lengths.npy --query-starts in_np_starts.npy \
+        --query-lengths in_np_lengths.npy --causal bottom-right
+    check "NumPy agrees: left padding of NaN, causal, grouped heads" python3 in_numpy.py check
+    rm -f o.npy l.npy
+else
+    echo "# skipped: no python3 with NumPy"
+fi
+
+echo "$passed passed, $failed failed"
+test $failed -eq 0
