@@ -75,7 +75,7 @@ static attend_status place(attend_engine *engine, const attend_engine_options *o
     const char *note = NULL;
     engine->machine = attend__topology(&note);
     if (note)
-        attend__log(&engine->log, ATTEND_LOG_WARNING, "%s", note);
+        attend__log(&engine->log, ATTEND_LOG_INFO, "%s", note);
     engine->in_mask = attend__allocate_zeroed(&engine->allocator, (size_t)engine->machine->cpu_count * sizeof(bool));
     if (!engine->in_mask)
         return attend__fail(ATTEND_ERR_MEMORY, "no memory for the mask of %d CPUs", engine->machine->cpu_count);

@@ -23,17 +23,17 @@ static double count_visible(const struct attend__problem *problem, const struct 
     return pairs;
 }
 
-/* A kernel computes the scores of a block of register rows against the panels between the lowest and the highest key in sight. */
+/* A kernel computes the scores of a block of register rows against all keys up to the highest that one of them sees. */
 static double count_computed(const struct attend__plan *plan, const struct attend__item *item,
                              const struct attend__unit_ref *unit)
 {
-    const int64_t group = plan->problem.group, panel = plan->kernel->register_keys;
+    const int64_t group = plan->problem.group;
     double pairs = 0;
     for (int64_t m = 0; m < unit->rows; m += plan->kernel->register_rows) {
         const int64_t rows = attend__min(unit->rows - m, plan->kernel->register_rows);
         const int64_t last = (unit->first + m + rows - 1) / group;
         const struct attend__range range = attend__row_range(&plan->problem, item, last);
-        pairs += (double)rows * (double)attend__round_up(range.high, panel);
+        pairs += (double)rows * (double)range.high;
     }
     return pairs;
 }

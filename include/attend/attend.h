@@ -88,7 +88,8 @@ typedef enum attend_isa {
 /* "portable", "avx2", "avx512"; "auto" for ATTEND_ISA_AUTO; NULL for a value that is none of them. */
 ATTEND_API const char *attend_isa_name(attend_isa isa);
 
-/* Writes the sets that can run here, best first, into isas[capacity]; returns how many there are. Any thread. */
+/* Writes the sets that can run here, best first, into isas[capacity] (NULL with capacity 0 is legal); returns
+ * how many there are. Any thread. */
 ATTEND_API size_t attend_isa_available(attend_isa *isas, size_t capacity);
 
 /* ---- tensors ------------------------------------------------------------------------------------------------------ */
@@ -245,7 +246,8 @@ typedef struct attend_cpu {
     attend_cpu_use use;
 } attend_cpu;
 
-/* Writes the machine's CPUs in the order of their numbers into cpus[capacity]; returns how many there are. Any thread. */
+/* Writes the machine's CPUs in the order of their numbers into cpus[capacity] (NULL with capacity 0 is legal); returns how many
+ * there are. Any thread. */
 ATTEND_API size_t attend_engine_cpus(attend_engine *engine, attend_cpu *cpus, size_t capacity);
 
 /* ---- problem, plan, run ------------------------------------------------------------------------------------------- */
@@ -357,7 +359,8 @@ typedef struct attend_explanation {
     int64_t inline_run;      /* 1: the job is small enough to run in the caller */
     double padded_pairs;     /* batch·heads·rows·keys */
     double visible_pairs;    /* pairs whose key is visible; the visibility tensor is counted where given */
-    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at */
+    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at; the keys that fill
+                                up a register tile not counted */
     int64_t tiles_full, tiles_partial, tiles_skipped; /* (unit, KV tile) pairs by what their rows see of the range */
     int64_t workspace_bytes; /* per run */
     int64_t scratch_bytes;   /* per team member */
