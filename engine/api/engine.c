@@ -92,6 +92,9 @@ static attend_status place(attend_engine *engine, const attend_engine_options *o
         .placement = options->placement,
     };
     attend_status status = attend__placement_make(&engine->placement, &request, &engine->allocator);
+    if (!status && options->strict_bind && options->bind == ATTEND_BIND_CORES && !engine->placement.bind)
+        status = attend__fail(ATTEND_ERR_SYSTEM, "options.strict_bind is 1 and bind is cores; %s",
+                              engine->placement.warning[0] ? engine->placement.warning : "the team cannot be bound");
     if (!status && engine->placement.warning[0])
         attend__log(&engine->log, ATTEND_LOG_WARNING, "%s", engine->placement.warning);
     return status;

@@ -34,6 +34,7 @@ attend_status attend__struct_read(void *target, size_t known, size_t least, cons
                                 attend_version());
     memset(target, 0, known);
     memcpy(target, source, size < known ? size : known);
+    memcpy(target, &known, sizeof known);
     return ATTEND_OK;
 }
 

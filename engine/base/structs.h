@@ -5,7 +5,8 @@
 
 #include "attend/attend.h"
 
-/* Copies the caller's struct `source`, which begins with its size, into target[known]; `name` is for the message.
+/* Copies the caller's struct `source`, which begins with its size, into target[known], whose size becomes `known`; `name` is for the
+ * message.
  * A size below `least`, the struct's first published size, is refused. */
 attend_status attend__struct_read(void *target, size_t known, size_t least, const void *source, const char *name);
 

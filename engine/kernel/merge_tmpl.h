@@ -63,13 +63,16 @@ static void store_row(float *output, int64_t step, vf v, int lanes)
         output[i * step] = scattered[i];
 }
 
-/* o = A / L + 0: the sum turns -0 into +0, which makes a hidden key's +0 indistinguishable from its absence. */
+/* o = q + (q - q) with q = A / L. For finite q that is q + 0, which turns -0 into +0 and so makes a hidden key's +0
+ * indistinguishable from its absence; an infinite sum becomes NaN. */
 static void finish_row(float *output, int64_t step, const float *sum, float total, int64_t d_v)
 {
     for (int64_t column = 0; column < d_v; column += VL) {
         vf o = vf_set1(0.0f);
-        if (total != 0.0f)
-            o = vf_canonical(vf_add(vf_div(vf_load(sum + column), vf_set1(total)), vf_set1(0.0f)));
+        if (total != 0.0f) {
+            const vf quotient = vf_div(vf_load(sum + column), vf_set1(total));
+            o = vf_canonical(vf_add(quotient, vf_sub(quotient, quotient)));
+        }
         store_row(output + column * step, step, o, (int)attend__min(d_v - column, VL));
     }
 }

@@ -298,7 +298,9 @@ typedef struct attend_problem {
  *
  * Key j is visible to row i when its range, the visibility tensor and the causal rule all allow it. Memory of keys outside
  * the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
- * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf. */
+ * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf.
+ * A row that sees a NaN or a score of +inf becomes NaN (0x7fc00000); a visible value that is NaN or infinite, and a sum of values
+ * beyond float32, makes its column of the row NaN. A visible score of -inf has weight 0. */
 typedef struct attend_args {
     size_t struct_size;
     int64_t batch, rows, keys; /* at most the plan's; ATTEND_PLANNED */
