@@ -16,9 +16,26 @@ enum {
     ATTEND__LANES = 16     /* partial sums of exponentials: lane j mod 16 */
 };
 
-/* Rows of the largest unit: enough that packing a tile of keys, which every unit does for itself, costs about 2 % of
- * the unit's multiply-adds at width 64; a multiple of every kernel's register rows. */
-enum { ATTEND__UNIT_ROWS = 192 };
+/* Rows of the score tile that stays in registers, the same in all kernels; a unit that is not the last of its rows is whole blocks. */
+enum { ATTEND__BLOCK_ROWS = 6 };
+
+/* Bounds of a unit's rows, multiples of a block. Every unit packs the keys it sees for itself, which costs about as much as 6 rows'
+ * work: the more rows, the smaller the share. But all of a unit's value sums are visited once per tile,
+ * beside the tile's keys and values, so they should leave most of a second-level cache (1 MiB or more) to those. */
+enum {
+    ATTEND__UNIT_ROWS_MOST = 768,
+    ATTEND__UNIT_ROWS_LEAST = 24, /* below this packing takes more than a fifth */
+    ATTEND__UNIT_SUM_BYTES = 256 << 10
+};
+
+/* Rows of a full unit: the most, halved until its sums fit. */
+static inline int64_t attend__unit_rows(int64_t d_v)
+{
+    int64_t rows = ATTEND__UNIT_ROWS_MOST;
+    while (rows / 2 >= ATTEND__UNIT_ROWS_LEAST && rows * (int64_t)sizeof(float) > ATTEND__UNIT_SUM_BYTES / (d_v + 1))
+        rows /= 2;
+    return rows;
+}
 
 /* One row of a unit. Keys count from the item's first real key; the row sees keys low <= j < high, and of those only the ones
  * whose visible byte is not 0, where visible is given. */
@@ -34,7 +51,7 @@ struct attend__row {
 
 struct attend__unit {
     const struct attend__row *row; /* row[rows] */
-    int64_t rows;                  /* 1 … ATTEND__UNIT_ROWS */
+    int64_t rows;                  /* 1 … attend__unit_rows(d_v) */
     const float *key, *value;      /* of key 0; only keys inside some row's range are read */
     int64_t key_stride, value_stride; /* from key to key */
     int64_t d_k, d_v;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-    BLOCK_ROWS = 6,
+    BLOCK_ROWS = ATTEND__BLOCK_ROWS,
     PANEL_KEYS = PANEL_VECTORS * VL,
     LANE_VECTORS = ATTEND__LANES / VL,
     /* Between the score rows of a block: one vector more than a tile, so that rows do not compete for the same cache sets. */
@@ -24,7 +24,7 @@ enum {
 
 _Static_assert(ATTEND__LANES % VL == 0, "lanes of the contract are whole vectors");
 _Static_assert(ATTEND__KV_TILE % PANEL_KEYS == 0 && ATTEND__KV_TILE / PANEL_KEYS <= 64, "a tile is at most 64 panels");
-_Static_assert(ATTEND__UNIT_ROWS % BLOCK_ROWS == 0, "a full unit is whole blocks");
+_Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole blocks");
 _Static_assert((int)BLOCK_ROWS <= (int)ATTEND__LANES, "a block's factors fit the arrays of merge_tile");
 
 /* Unrolls a loop over rows or vectors of a register tile before the compiler decides what lives in registers: without it the sums

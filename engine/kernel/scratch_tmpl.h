@@ -3,7 +3,7 @@
 #define ATTEND__SCRATCH_TMPL_H
 
 struct scratch {
-    float *queries;       /* [UNIT_ROWS / BLOCK_ROWS][d_k][BLOCK_ROWS] */
+    float *queries;       /* [unit rows / BLOCK_ROWS][d_k][BLOCK_ROWS] */
     float *panels;        /* [PANELS][d_k][PANEL_KEYS] */
     float *values;        /* [KV_TILE][width], for values whose features are not neighbours */
     float *scores;        /* [BLOCK_ROWS][SCORE_STRIDE] */
@@ -33,9 +33,9 @@ static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t 
 {
     bool fits = d_v <= INT64_MAX - ATTEND__LANES;
     const int64_t width = fits ? attend__round_up(d_v, ATTEND__LANES) : 0;
-    const int64_t row_slots = ATTEND__UNIT_ROWS + ATTEND__LANES;
+    const int64_t unit_rows = attend__unit_rows(d_v), row_slots = unit_rows + ATTEND__LANES;
     scratch->bytes = 0;
-    scratch->queries = carve(scratch, memory, product(d_k, ATTEND__UNIT_ROWS, &fits), &fits);
+    scratch->queries = carve(scratch, memory, product(d_k, unit_rows, &fits), &fits);
     scratch->panels = carve(scratch, memory, product(d_k, ATTEND__KV_TILE, &fits), &fits);
     scratch->values = carve(scratch, memory, product(width, ATTEND__KV_TILE, &fits), &fits);
     scratch->scores = carve(scratch, memory, BLOCK_ROWS * SCORE_STRIDE, &fits);
@@ -44,7 +44,7 @@ static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t 
     scratch->tile.sum = carve(scratch, memory, product(width, BLOCK_ROWS, &fits), &fits);
     scratch->done.largest = carve(scratch, memory, row_slots, &fits);
     scratch->done.total = carve(scratch, memory, row_slots, &fits);
-    scratch->done.sum = carve(scratch, memory, product(width, ATTEND__UNIT_ROWS, &fits), &fits);
+    scratch->done.sum = carve(scratch, memory, product(width, unit_rows, &fits), &fits);
     scratch->tile.width = scratch->done.width = width;
     return fits;
 }

@@ -7,9 +7,8 @@
 #include <string.h>
 
 enum {
-    LEAST_UNIT_ROWS = 24, /* below this a unit spends more than a sixth of its time on packing keys (width 64) */
     UNITS_PER_THREAD = 8, /* so that the last units leave a thread idle for a few per cent of the run at most */
-    PACKING_ROWS = 4,     /* packing a key costs about as much as this many rows' work on it */
+    PACKING_ROWS = 6,     /* packing a key costs about as much as this many rows' work on it */
     BUCKETS_PER_DOUBLING = 4,
     BUCKETS = 64 * BUCKETS_PER_DOUBLING
 };
@@ -28,19 +27,19 @@ static bool has_padding_rows(const struct attend__problem *problem, const struct
 int64_t attend__units_capacity(const struct attend__problem *problem, int threads)
 {
     const struct attend__item whole = { .rows = problem->rows };
-    int64_t units = item_units(problem, &whole, ATTEND__UNIT_ROWS);
+    int64_t units = item_units(problem, &whole, attend__unit_rows(problem->d_v));
     if (__builtin_mul_overflow(units, problem->batch, &units))
         return -1;
     units = attend__max(units, (int64_t)threads * UNITS_PER_THREAD * 2);
     return __builtin_add_overflow(units, problem->batch, &units) ? -1 : units;
 }
 
-/* Full units unless that leaves threads without work: then halves, quarters and eighths of it. */
+/* Full units unless that leaves threads without work: then halves, quarters and so on. */
 static int64_t choose_unit_rows(const struct attend__schedule *schedule, const struct attend__problem *problem,
                                 int64_t batch, int threads, int64_t capacity)
 {
-    int64_t rows = ATTEND__UNIT_ROWS;
-    while (rows / 2 >= LEAST_UNIT_ROWS) {
+    int64_t rows = attend__unit_rows(problem->d_v);
+    while (rows / 2 >= ATTEND__UNIT_ROWS_LEAST) {
         int64_t now = 0, halved = 0;
         for (int64_t b = 0; b < batch; b++) {
             now += item_units(problem, &schedule->items[b], rows);
@@ -87,17 +86,25 @@ static void take_unit(struct placing *placing, double cost, struct attend__unit_
     placing->at[bucket]++;
 }
 
+/* As many units as full ones would be, but of nearly equal size. */
+static int64_t even_step(int64_t rows, int64_t unit_rows)
+{
+    const int64_t count = attend__max(attend__divide_up(rows, unit_rows), 1);
+    return attend__max(attend__round_up(attend__divide_up(rows, count), ATTEND__BLOCK_ROWS), ATTEND__BLOCK_ROWS);
+}
+
 static void take_item(struct placing *placing, const struct attend__schedule *schedule, const struct attend__problem *problem,
                       const struct attend__call *call, int64_t b)
 {
     const struct attend__item *item = &schedule->items[b];
     const int64_t rows = item->rows * problem->group;
-    for (int64_t first = 0; first < rows; first += schedule->unit_rows) {
-        struct attend__unit_ref unit = { b, 0, first, attend__min(schedule->unit_rows, rows - first) };
-        const double cost = unit_cost(problem, item, unit.first, unit.rows);
-        for (unit.kv_head = 0; unit.kv_head < problem->kv_heads; unit.kv_head++)
-            take_unit(placing, cost, unit);
-    }
+    const int64_t step = even_step(rows, schedule->unit_rows);
+    /* Units of one head follow each other: while one is computed its keys and values stay in cache for the next. */
+    for (int64_t head = 0; head < problem->kv_heads; head++)
+        for (int64_t first = 0; first < rows; first += step) {
+            const struct attend__unit_ref unit = { b, head, first, attend__min(step, rows - first) };
+            take_unit(placing, unit_cost(problem, item, unit.first, unit.rows), unit);
+        }
     if (has_padding_rows(problem, call, item) && problem->heads > 0)
         take_unit(placing, 1.0, (struct attend__unit_ref){ b, ATTEND__CLEAR_UNIT, 0, 0 });
 }
