@@ -1,0 +1,383 @@
+/* Every rule that the header states about arguments: breaking it is refused with the right status, a message that
+ * names the argument, and outputs as they were. One test per broken rule, each with a valid problem in which it breaks
+ * nothing else. */
+#include "tests/help_suite.h"
+
+#include <math.h>
+#include <string.h>
+
+/* 2 items, 4 heads on 2, 3 rows, 5 keys, widths 4 and 3. */
+struct fixture {
+    attend_engine *engine;
+    struct sample sample;
+    attend_problem *problem;
+    attend_args *args;
+    attend_tensor *query, *key, *value, *output, *lse, *weights, *scores, *visible;
+    int64_t key_starts[2], key_lengths[2], query_starts[2], query_lengths[2], positions[2];
+};
+
+static void set_up(struct fixture *fixture)
+{
+    struct spec spec = spec_plain(1, 4, 3, 5, 4, 3);
+    struct sample *sample = &fixture->sample;
+    memset(fixture, 0, sizeof *fixture);
+    spec.kv_heads = 2;
+    spec.visibility = VISIBLE_FULL;
+    spec.with_weights = spec.with_scores = true;
+    spec_set_batch(&spec, 2);
+    sample_make(sample, &spec);
+    fixture->engine = need_engine(ATTEND_ISA_AUTO, 2, 0);
+    fixture->problem = &sample->problem;
+    fixture->args = &sample->args;
+    fixture->query = &sample->query.view;
+    fixture->key = &sample->key.view;
+    fixture->value = &sample->value.view;
+    fixture->output = &sample->output.view;
+    fixture->lse = &sample->lse.view;
+    fixture->weights = &sample->weights.view;
+    fixture->scores = &sample->scores.view;
+    fixture->visible = &sample->visible.view;
+    for (int item = 0; item < 2; item++) {
+        fixture->key_lengths[item] = 5;
+        fixture->query_lengths[item] = 3;
+    }
+    fixture->args->key_starts = fixture->key_starts;
+    fixture->args->key_lengths = fixture->key_lengths;
+    fixture->args->query_starts = fixture->query_starts;
+    fixture->args->query_lengths = fixture->query_lengths;
+}
+
+static void tear_down(struct fixture *fixture)
+{
+    attend_engine_destroy(fixture->engine);
+    sample_free(&fixture->sample);
+}
+
+static uint64_t hash_outputs(const struct fixture *fixture)
+{
+    const struct sample *sample = &fixture->sample;
+    return guarded_hash(&sample->output.memory) ^ guarded_hash(&sample->lse.memory) * 3 ^
+           guarded_hash(&sample->weights.memory) * 5 ^ guarded_hash(&sample->scores.memory) * 7;
+}
+
+static void expect_refusal(attend_status found, attend_status status, const char *word, const char *how)
+{
+    cr_expect(found == status, "%s: the status is %s, should be %s (%s)", how, attend_status_name(found),
+              attend_status_name(status), attend_last_error());
+    cr_expect(strstr(attend_last_error(), word), "%s: the message does not name %s: %s", how, word,
+              attend_last_error());
+}
+
+/* The one-shot call, and planning and running apart. */
+static void expect_refused(struct fixture *fixture, attend_status status, const char *word)
+{
+    uint64_t before = hash_outputs(fixture);
+    attend_plan *plan = NULL;
+    expect_refusal(attend_forward(fixture->engine, fixture->problem, fixture->args), status, word, "forward");
+    attend_status planned = attend_plan_create(&plan, fixture->engine, fixture->problem);
+    if (planned) {
+        expect_refusal(planned, status, word, "plan");
+        cr_expect_null(plan, "a failed plan_create left a handle");
+    } else {
+        expect_refusal(attend_run(plan, fixture->args), status, word, "run");
+    }
+    attend_plan_destroy(plan);
+    cr_expect(hash_outputs(fixture) == before, "outputs were written");
+}
+
+#define BROKEN(name, status, word, ...)                    \
+    Test(arguments, name, .timeout = 60)                   \
+    {                                                      \
+        struct fixture f;                                  \
+        set_up(&f);                                        \
+        __VA_ARGS__;                                       \
+        expect_refused(&f, ATTEND_ERR_##status, word);     \
+        tear_down(&f);                                     \
+    }
+
+/* What is not broken passes. */
+Test(arguments, fixture_is_valid, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    expect_verdict(sample_judge(&f.sample), "the fixture");
+    tear_down(&f);
+}
+
+/* Ranges */
+BROKEN(key_length_negative, ARGUMENT, "key_lengths", f.key_lengths[1] = -1)
+BROKEN(key_length_beyond_keys, ARGUMENT, "key_lengths", f.key_lengths[1] = 6)
+BROKEN(key_length_huge, ARGUMENT, "key_lengths", f.key_lengths[0] = INT64_MAX)
+BROKEN(key_start_negative, ARGUMENT, "key_starts", f.key_starts[1] = -1)
+BROKEN(key_start_beyond_keys, ARGUMENT, "key_starts", f.key_starts[1] = 6, f.key_lengths[1] = 0)
+BROKEN(key_start_and_length_beyond_keys, ARGUMENT, "key_", f.key_starts[1] = 2, f.key_lengths[1] = 4)
+BROKEN(key_start_and_length_overflow, ARGUMENT, "key_", f.key_starts[1] = 5, f.key_lengths[1] = INT64_MAX - 1)
+BROKEN(query_length_negative, ARGUMENT, "query_lengths", f.query_lengths[0] = -1)
+BROKEN(query_length_beyond_rows, ARGUMENT, "query_lengths", f.query_lengths[1] = 4)
+BROKEN(query_start_negative, ARGUMENT, "query_starts", f.query_starts[0] = INT64_MIN)
+BROKEN(query_start_and_length_beyond_rows, ARGUMENT, "query_", f.query_starts[1] = 1)
+
+/* Positions */
+BROKEN(positions_missing, ARGUMENT, "positions", f.problem->diagonal = ATTEND_DIAGONAL_POSITION, f.problem->causal = 1)
+BROKEN(positions_without_diagonal, ARGUMENT, "positions", f.args->positions = f.positions)
+BROKEN(position_too_large, ARGUMENT, "positions", f.args->positions = f.positions,
+       f.problem->diagonal = ATTEND_DIAGONAL_POSITION, f.positions[1] = (INT64_C(1) << 60) + 1)
+BROKEN(position_too_small, ARGUMENT, "positions", f.args->positions = f.positions,
+       f.problem->diagonal = ATTEND_DIAGONAL_POSITION, f.positions[1] = INT64_MIN)
+
+/* Sizes of the problem and of the run */
+BROKEN(batch_negative, ARGUMENT, "batch", f.problem->batch = -1)
+BROKEN(heads_negative, ARGUMENT, "heads", f.problem->heads = -4)
+BROKEN(rows_negative, ARGUMENT, "rows", f.problem->rows = -3)
+BROKEN(keys_negative, ARGUMENT, "keys", f.problem->keys = INT64_MIN)
+BROKEN(d_k_negative, ARGUMENT, "d_k", f.problem->d_k = -1)
+BROKEN(d_v_negative, ARGUMENT, "d_v", f.problem->d_v = -1)
+BROKEN(kv_heads_zero, ARGUMENT, "kv_heads", f.problem->kv_heads = 0)
+BROKEN(kv_heads_negative, ARGUMENT, "kv_heads", f.problem->kv_heads = -2)
+BROKEN(kv_heads_no_divisor, ARGUMENT, "kv_heads", f.problem->kv_heads = 3)
+BROKEN(kv_heads_above_heads, ARGUMENT, "kv_heads", f.problem->kv_heads = 8)
+BROKEN(heads_3_on_2, ARGUMENT, "heads", f.problem->heads = 3)
+BROKEN(heads_33_on_2, ARGUMENT, "heads", f.problem->heads = 33)
+BROKEN(d_k_zero_without_scale, ARGUMENT, "d_k", f.problem->d_k = 0)
+BROKEN(rows_overflow, ARGUMENT, "rows", f.problem->rows = INT64_MAX / 8, f.problem->batch = 1000)
+BROKEN(keys_overflow, ARGUMENT, "keys", f.problem->keys = INT64_MAX / 8, f.problem->batch = 1000)
+BROKEN(run_batch_above_plan, CAPACITY, "batch", f.args->batch = 3)
+BROKEN(run_rows_above_plan, CAPACITY, "rows", f.args->rows = 4)
+BROKEN(run_keys_above_plan, CAPACITY, "keys", f.args->keys = 6)
+BROKEN(run_batch_negative, ARGUMENT, "batch", f.args->batch = -2)
+BROKEN(run_rows_negative, ARGUMENT, "rows", f.args->rows = INT64_MIN)
+BROKEN(run_keys_negative, ARGUMENT, "keys", f.args->keys = -5)
+
+/* Options */
+BROKEN(problem_flags_unknown, UNSUPPORTED, "flags", f.problem->flags = 1u << 31)
+BROKEN(problem_reserved, ARGUMENT, "reserved", f.problem->reserved = 1)
+BROKEN(scale_nan, ARGUMENT, "scale", f.problem->flags = ATTEND_EXPLICIT_SCALE, f.problem->scale = NAN)
+BROKEN(scale_infinite, ARGUMENT, "scale", f.problem->flags = ATTEND_EXPLICIT_SCALE, f.problem->scale = -INFINITY)
+BROKEN(causal_unknown, ARGUMENT, "causal", f.problem->causal = 2)
+BROKEN(diagonal_unknown, ARGUMENT, "diagonal", f.problem->diagonal = (attend_diagonal)3)
+BROKEN(diagonal_negative, ARGUMENT, "diagonal", f.problem->diagonal = (attend_diagonal)-1)
+BROKEN(query_dtype_bf16, UNSUPPORTED, "query_dtype", f.problem->query_dtype = ATTEND_BF16)
+BROKEN(kv_dtype_f16, UNSUPPORTED, "kv_dtype", f.problem->kv_dtype = ATTEND_F16)
+BROKEN(output_dtype_bool, ARGUMENT, "output_dtype", f.problem->output_dtype = ATTEND_BOOL)
+BROKEN(query_dtype_unknown, ARGUMENT, "query_dtype", f.problem->query_dtype = (attend_dtype)77)
+
+/* Tensors */
+BROKEN(query_missing, ARGUMENT, "query", f.args->query = NULL)
+BROKEN(key_missing, ARGUMENT, "key", f.args->key = NULL)
+BROKEN(value_missing, ARGUMENT, "value", f.args->value = NULL)
+BROKEN(output_missing, ARGUMENT, "output", f.args->output = NULL)
+BROKEN(query_without_data, ARGUMENT, "query", f.query->data = NULL)
+BROKEN(key_without_data, ARGUMENT, "key", f.key->data = NULL)
+BROKEN(value_without_data, ARGUMENT, "value", f.value->data = NULL)
+BROKEN(output_without_data, ARGUMENT, "output", f.output->data = NULL)
+BROKEN(lse_without_data, ARGUMENT, "lse", f.lse->data = NULL)
+BROKEN(visible_without_data, ARGUMENT, "visible", f.visible->data = NULL)
+BROKEN(query_of_other_dtype, ARGUMENT, "query", f.query->dtype = ATTEND_BOOL)
+BROKEN(value_of_half_dtype, UNSUPPORTED, "value", f.value->dtype = ATTEND_F16)
+BROKEN(output_of_half_dtype, UNSUPPORTED, "output", f.output->dtype = ATTEND_BF16)
+BROKEN(visible_of_other_dtype, ARGUMENT, "visible", f.visible->dtype = ATTEND_F32)
+BROKEN(lse_of_other_dtype, ARGUMENT, "lse", f.lse->dtype = ATTEND_BOOL)
+BROKEN(tensor_reserved, ARGUMENT, "key", f.key->reserved = 1)
+BROKEN(key_misaligned, ARGUMENT, "key", f.key->data = (char *)f.key->data + 1)
+BROKEN(output_misaligned, ARGUMENT, "output", f.output->data = (char *)f.output->data - 2)
+BROKEN(query_stride_overflow, ARGUMENT, "query", f.query->stride[0] = INT64_MAX / 2)
+BROKEN(value_stride_overflow, ARGUMENT, "value", f.value->stride[2] = INT64_MIN)
+
+/* Outputs are distinct memory */
+BROKEN(output_stride_zero_item, ARGUMENT, "output", f.output->stride[0] = 0)
+BROKEN(output_stride_zero_feature, ARGUMENT, "output", f.output->stride[3] = 0)
+BROKEN(lse_stride_zero_row, ARGUMENT, "lse", f.lse->stride[2] = 0)
+BROKEN(output_rows_overlap, ARGUMENT, "output", f.output->stride[2] = 2)
+BROKEN(output_is_query, ARGUMENT, "output", f.output->data = f.query->data)
+BROKEN(output_is_key, ARGUMENT, "output", f.output->data = f.key->data)
+BROKEN(output_within_value, ARGUMENT, "output", f.output->data = (float *)f.value->data + 59)
+BROKEN(output_is_visible, ARGUMENT, "visible",
+       f.visible->data = (char *)f.output->data + sizeof(float) * 71,
+       memset(f.visible->stride, 0, sizeof f.visible->stride))
+BROKEN(lse_is_output, ARGUMENT, "lse", f.lse->data = (float *)f.output->data + 71)
+BROKEN(weights_are_scores, ARGUMENT, "weights", f.weights->data = f.scores->data)
+BROKEN(lse_over_key_lengths, ARGUMENT, "lse", f.args->key_lengths = memcpy(f.lse->data, f.key_lengths, 16))
+
+/* Structs of another size */
+BROKEN(problem_size_zero, ARGUMENT, "problem", f.problem->struct_size = 0)
+BROKEN(problem_size_short, ARGUMENT, "problem", f.problem->struct_size = 8)
+BROKEN(args_size_zero, ARGUMENT, "args", f.args->struct_size = 0)
+BROKEN(args_size_garbage, ARGUMENT, "args", f.args->struct_size = SIZE_MAX)
+BROKEN(tensor_size_zero, ARGUMENT, "value", f.value->struct_size = 0)
+
+/* Scratch of the caller */
+Test(arguments, workspace, .timeout = 60)
+{
+    struct fixture f;
+    attend_plan *plan;
+    static _Alignas(64) char memory[1 << 20];
+    set_up(&f);
+    uint64_t before = hash_outputs(&f);
+    expect_ok(attend_plan_create(&plan, f.engine, f.problem));
+    size_t bytes = attend_plan_workspace_bytes(plan);
+    cr_assert(bytes > 0 && bytes < sizeof memory - 64);
+    const struct {
+        void *workspace;
+        size_t bytes;
+        attend_status status;
+    } given[] = {
+        { memory, bytes - 1, ATTEND_ERR_CAPACITY },
+        { memory, 0, ATTEND_ERR_CAPACITY },
+        { memory + 1, sizeof memory - 64, ATTEND_ERR_ARGUMENT },
+        { memory + 32, sizeof memory - 64, ATTEND_ERR_ARGUMENT },
+        { NULL, bytes, ATTEND_ERR_ARGUMENT },
+    };
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++) {
+        f.args->workspace = given[i].workspace;
+        f.args->workspace_bytes = given[i].bytes;
+        expect_refusal(attend_run(plan, f.args), given[i].status, "workspace", "run");
+    }
+    cr_expect(hash_outputs(&f) == before, "outputs were written");
+    attend_plan_destroy(plan);
+    tear_down(&f);
+}
+
+/* A caller built with a newer header: the tail that is unknown here must be zero. */
+struct newer {
+    union {
+        attend_problem problem;
+        attend_args args;
+        attend_tensor tensor;
+        attend_engine_options options;
+        char bytes[512];
+    } known;
+};
+
+#define NEWER(newer, member, original, at, byte)                                    \
+    do {                                                                            \
+        memset(&(newer), 0, sizeof(newer));                                         \
+        (newer).known.member = (original);                                          \
+        (newer).known.member.struct_size = sizeof(original) + 16;                   \
+        (newer).known.bytes[sizeof(original) + (at)] = (byte);                      \
+    } while (0)
+
+Test(arguments, newer_structs, .timeout = 60)
+{
+    struct fixture f;
+    struct newer problem, args, query;
+    set_up(&f);
+    for (int at = -1; at < 16; at++) {
+        attend_status status = at < 0 ? ATTEND_OK : ATTEND_ERR_UNSUPPORTED;
+        char byte = at >= 0;
+        NEWER(problem, problem, *f.problem, at < 0 ? 0 : at, byte);
+        NEWER(args, args, *f.args, at < 0 ? 0 : at, byte);
+        NEWER(query, tensor, *f.query, at < 0 ? 0 : at, byte);
+        attend_args with_query = *f.args;
+        with_query.query = &query.known.tensor;
+        cr_expect(attend_forward(f.engine, &problem.known.problem, f.args) == status, "problem, byte %d", at);
+        cr_expect(attend_forward(f.engine, f.problem, &args.known.args) == status, "args, byte %d", at);
+        cr_expect(attend_forward(f.engine, f.problem, &with_query) == status, "query, byte %d", at);
+    }
+    expect_verdict(sample_judge(&f.sample), "newer structs with a zero tail");
+    tear_down(&f);
+}
+
+Test(arguments, no_struct_at_all, .timeout = 60)
+{
+    struct fixture f;
+    attend_plan *plan;
+    set_up(&f);
+    expect_refusal(attend_forward(f.engine, NULL, f.args), ATTEND_ERR_ARGUMENT, "problem", "forward");
+    expect_refusal(attend_forward(f.engine, f.problem, NULL), ATTEND_ERR_ARGUMENT, "args", "forward");
+    expect_refusal(attend_plan_create(&plan, f.engine, NULL), ATTEND_ERR_ARGUMENT, "problem", "plan");
+    expect_refusal(attend_plan_create(NULL, f.engine, f.problem), ATTEND_ERR_ARGUMENT, "plan", "plan");
+    expect_refusal(attend_run(NULL, f.args), ATTEND_ERR_ARGUMENT, "plan", "run");
+    attend_plan_destroy(NULL);
+    attend_engine_destroy(NULL);
+    tear_down(&f);
+}
+
+/* Legal neighbours of what is refused above. */
+Test(arguments, legal_neighbours, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    f.key_starts[0] = 5, f.key_lengths[0] = 0;
+    f.query_starts[1] = 3, f.query_lengths[1] = 0;
+    f.args->lse = f.args->weights = f.args->scores = f.args->visible = NULL;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.problem->causal = 1;
+    f.problem->diagonal = ATTEND_DIAGONAL_POSITION;
+    f.positions[0] = INT64_C(1) << 60, f.positions[1] = -(INT64_C(1) << 60);
+    f.args->positions = f.positions;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.args->batch = f.args->rows = f.args->keys = 1;
+    f.key_starts[0] = f.query_starts[0] = 0, f.key_lengths[0] = f.query_lengths[0] = 1;
+    f.output->stride[0] = f.output->stride[2] = 0;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    tear_down(&f);
+}
+
+/* An output between the rows of an input shares no byte with it. */
+Test(arguments, interleaved_output_is_legal, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    static float memory[2 * 4 * 3 * 7];
+    *f.query = attend_view_bhsd(memory, 4, 3, 7);
+    *f.output = attend_view_bhsd(memory + 4, 4, 3, 7);
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    tear_down(&f);
+}
+
+static void expect_options_refused(const attend_engine_options *options, attend_status status, const char *word)
+{
+    attend_engine *engine = (attend_engine *)1;
+    expect_refusal(attend_engine_create(&engine, options), status, word, "create");
+    cr_expect_null(engine, "a failed create left a handle");
+}
+
+#define BROKEN_OPTION(name, status, word, ...)                                   \
+    Test(arguments, option_##name, .timeout = 60)                                \
+    {                                                                            \
+        attend_engine_options options = ATTEND_ENGINE_OPTIONS_INIT;              \
+        __VA_ARGS__;                                                             \
+        expect_options_refused(&options, ATTEND_ERR_##status, word);             \
+    }
+
+static void *allocate_nothing(void *user, size_t bytes, size_t alignment)
+{
+    (void)user, (void)bytes, (void)alignment;
+    return NULL;
+}
+
+static const int32_t no_such_cpu[] = { 1 << 20 }, same_cpu_twice[] = { 0, 0 };
+
+BROKEN_OPTION(size_zero, ARGUMENT, "options", options.struct_size = 0)
+BROKEN_OPTION(threads_negative, ARGUMENT, "threads", options.threads = -1)
+BROKEN_OPTION(threads_too_many, ARGUMENT, "threads", options.threads = 4097)
+BROKEN_OPTION(bind_unknown, ARGUMENT, "bind", options.bind = (attend_bind)9)
+BROKEN_OPTION(placement_unknown, ARGUMENT, "placement", options.placement = (attend_placement)9)
+BROKEN_OPTION(strict_bind_unknown, ARGUMENT, "strict_bind", options.strict_bind = 2)
+BROKEN_OPTION(isa_unknown, ARGUMENT, "isa", options.isa = (attend_isa)99)
+BROKEN_OPTION(slots_negative, ARGUMENT, "slots", options.slots = -1)
+BROKEN_OPTION(slots_too_many, ARGUMENT, "slots", options.slots = 1025)
+BROKEN_OPTION(inline_work_negative, ARGUMENT, "inline_work", options.inline_work = -2)
+BROKEN_OPTION(spin_too_long, ARGUMENT, "spin_microseconds", options.spin_microseconds = 1000001)
+BROKEN_OPTION(allocate_alone, ARGUMENT, "release", options.allocate = allocate_nothing)
+BROKEN_OPTION(cpus_without_count, ARGUMENT, "cpu_count", options.cpus = same_cpu_twice)
+BROKEN_OPTION(count_without_cpus, ARGUMENT, "cpus", options.cpu_count = 1)
+BROKEN_OPTION(cpu_that_is_not, ARGUMENT, "cpus", options.cpus = no_such_cpu, options.cpu_count = 1)
+BROKEN_OPTION(cpu_twice, ARGUMENT, "cpus", options.cpus = same_cpu_twice, options.cpu_count = 2)
+
+Test(arguments, isa_missing, .timeout = 60)
+{
+    attend_engine_options options = ATTEND_ENGINE_OPTIONS_INIT;
+    static const attend_isa isas[] = { ATTEND_ISA_PORTABLE, ATTEND_ISA_AVX2, ATTEND_ISA_AVX512 };
+    int missing = 0;
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
+        if (has_isa(isas[i]))
+            continue;
+        options.isa = isas[i];
+        expect_options_refused(&options, ATTEND_ERR_UNSUPPORTED, "isa");
+        missing++;
+    }
+    if (!missing)
+        cr_skip_test("every instruction set is available here");
+}

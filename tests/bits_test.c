@@ -1,0 +1,409 @@
+/* The promise that results are the same bytes whatever surrounds a row: threads, company in the batch, padding,
+ * layout, the way that a sequence is cut into calls, grouped or repeated heads, and the instruction set. Problems span
+ * several KV tiles and several units. */
+#include "tests/help_counter.h"
+#include "tests/help_suite.h"
+
+enum { BASE_PREFILL, BASE_LONG, BASE_DECODE, BASE_NARROW, BASE_COUNT };
+
+/* The portable set is slow and gets fewer rows of the same lengths. */
+static int64_t fewer_rows(attend_isa isa, int64_t rows)
+{
+    return isa == ATTEND_ISA_PORTABLE ? rows / 6 + 1 : rows;
+}
+
+static struct spec base_spec(attend_isa isa, int base)
+{
+    struct spec spec;
+    switch (base) {
+    case BASE_PREFILL:
+        spec = spec_plain(11, 4, fewer_rows(isa, 200), 1100, 64, 64);
+        spec.kv_heads = 2;
+        spec.causal = true;
+        spec_set_batch(&spec, 3);
+        spec_set_keys(&spec, 1, 0, 517);
+        spec_set_rows(&spec, 1, 0, spec.rows / 2);
+        return spec;
+    case BASE_LONG:
+        spec = spec_plain(22, 2, fewer_rows(isa, 390), 1700, 24, 40);
+        spec.kv_heads = 1;
+        spec.visibility = VISIBLE_FULL;
+        spec.visible_percent = 95;
+        return spec;
+    case BASE_DECODE:
+        spec = spec_plain(33, 8, 1, 1700, 64, 64);
+        spec.kv_heads = 2;
+        spec_set_batch(&spec, 4);
+        spec_set_keys(&spec, 2, 0, 33);
+        return spec;
+    default:
+        spec = spec_plain(44, 3, fewer_rows(isa, 70), 600, 33, 1);
+        spec.kv_heads = 1;
+        spec.causal = true;
+        spec.diagonal = ATTEND_DIAGONAL_TOP_LEFT;
+        spec_set_batch(&spec, 2);
+        return spec;
+    }
+}
+
+static void run_spec(struct sample *sample, const struct spec *spec, attend_engine *engine)
+{
+    sample_make(sample, spec);
+    expect_ok(sample_forward(sample, engine));
+}
+
+/* Runs the variant and compares all its real rows with those of the reference. */
+static void expect_same(const struct sample *reference, const struct spec *variant, attend_engine *engine,
+                        const char *what)
+{
+    struct sample sample;
+    run_spec(&sample, variant, engine);
+    expect_verdict(compare_samples(reference, &sample), what);
+    sample_free(&sample);
+}
+
+static void check_threads(attend_isa isa)
+{
+    static const struct {
+        int32_t threads;
+        int64_t inline_work;
+        const char *what;
+    } teams[] = {
+        { 1, IN_TEAM, "a team of 1" }, { 2, IN_TEAM, "a team of 2" }, { 3, IN_TEAM, "a team of 3" },
+        { 7, IN_TEAM, "a team of 7" }, { 2, 0, "the default" },
+    };
+    attend_engine *alone = need_engine(isa, 1, IN_CALLER);
+    for (size_t i = 0; i < sizeof teams / sizeof *teams; i++) {
+        attend_engine *engine = need_engine(isa, teams[i].threads, teams[i].inline_work);
+        for (int base = 0; base < BASE_COUNT; base++) {
+            struct spec spec = base_spec(isa, base);
+            struct sample reference;
+            run_spec(&reference, &spec, alone);
+            expect_same(&reference, &spec, engine, teams[i].what);
+            sample_free(&reference);
+        }
+        attend_engine_destroy(engine);
+    }
+    attend_engine_destroy(alone);
+}
+
+ISA_TESTS(bits, threads, check_threads)
+
+/* For every base: the engine, the base's spec and its results. */
+typedef void (*variations_fn)(attend_engine *engine, const struct spec *spec, const struct sample *reference);
+
+static void vary_bases(attend_isa isa, variations_fn vary)
+{
+    attend_engine *engine = need_engine(isa, 2, IN_TEAM);
+    for (int base = 0; base < BASE_COUNT; base++) {
+        struct spec spec = base_spec(isa, base);
+        struct sample reference;
+        run_spec(&reference, &spec, engine);
+        vary(engine, &spec, &reference);
+        sample_free(&reference);
+    }
+    attend_engine_destroy(engine);
+}
+
+static void vary_company(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    for (int64_t item = 0; item < spec->batch; item++) {
+        struct spec alone = *spec;
+        struct sample sample;
+        alone.batch = 1;
+        alone.label[0] = spec->label[item];
+        alone.key_starts[0] = spec->key_starts[item];
+        alone.key_lengths[0] = spec->key_lengths[item];
+        alone.query_starts[0] = spec->query_starts[item];
+        alone.query_lengths[0] = spec->query_lengths[item];
+        run_spec(&sample, &alone, engine);
+        for (int64_t head = 0; head < spec->heads; head++)
+            expect_verdict(compare_rows((struct rows){ reference, item, head, 0 }, (struct rows){ &sample, 0, head, 0 },
+                                        spec->query_lengths[item]),
+                           "an item alone");
+        sample_free(&sample);
+    }
+}
+
+static void check_company(attend_isa isa)
+{
+    vary_bases(isa, vary_company);
+}
+
+ISA_TESTS(bits, batch_and_items_alone, check_company)
+
+/* `before` and `after` are padding keys; rows get a third of it. */
+static void pad_spec(struct spec *spec, int64_t before, int64_t after)
+{
+    for (int64_t item = 0; item < spec->batch; item++) {
+        spec_set_keys(spec, item, before, spec->key_lengths[item]);
+        spec_set_rows(spec, item, before / 3, spec->query_lengths[item]);
+    }
+    spec->keys += before + after;
+    spec->rows += before / 3 + after / 3;
+}
+
+static void vary_padding(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    static const int64_t paddings[][2] = { { 0, 1 },   { 0, 77 },   { 0, 1000 }, { 1, 0 },
+                                           { 130, 0 }, { 515, 64 }, { 5, 3 } };
+    for (size_t i = 0; i < sizeof paddings / sizeof *paddings; i++) {
+        struct spec padded = *spec;
+        pad_spec(&padded, paddings[i][0], paddings[i][1]);
+        expect_same(reference, &padded, engine, "padding");
+        padded.flags |= ATTEND_KEEP_PADDING_ROWS;
+        if (i == 5)
+            expect_same(reference, &padded, engine, "padding rows kept");
+    }
+}
+
+static void check_padding(attend_isa isa)
+{
+    vary_bases(isa, vary_padding);
+}
+
+ISA_TESTS(bits, padding_length_and_side, check_padding)
+
+static void vary_layouts(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
+        struct spec other = *spec;
+        other.query_layout = (enum layout)layout;
+        other.kv_layout = (enum layout)((layout + 1) % LAYOUT_COUNT);
+        other.output_layout = (enum layout)((layout + 2) % LAYOUT_COUNT);
+        other.visible_layout = (enum layout)((layout + 3) % LAYOUT_COUNT);
+        other.side = layout % 2 ? GUARD_AFTER : GUARD_BEFORE;
+        expect_same(reference, &other, engine, "a layout");
+    }
+}
+
+static void check_layouts(attend_isa isa)
+{
+    vary_bases(isa, vary_layouts);
+    attend_engine *engine = need_engine(isa, 2, IN_TEAM);
+    struct spec spec = spec_plain(55, 4, fewer_rows(isa, 530), fewer_rows(isa, 530), 40, 40);
+    struct sample reference;
+    spec.kv_heads = 2;
+    spec_set_batch(&spec, 2);
+    run_spec(&reference, &spec, engine);
+    spec.packed = true;
+    expect_same(&reference, &spec, engine, "query, key and value packed in one buffer");
+    sample_free(&reference);
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(bits, layouts, check_layouts)
+
+/* Rows [from, to) of a causal prefill as a call of its own: over the keys so far, or over all keys with a position. */
+static void expect_chunk(const struct sample *whole, attend_engine *engine, int64_t from, int64_t to,
+                         bool with_positions)
+{
+    struct spec spec = whole->spec;
+    struct sample sample;
+    spec.rows = spec.query_lengths[0] = to - from;
+    spec.first_row[0] = from;
+    spec.diagonal = with_positions ? ATTEND_DIAGONAL_POSITION : ATTEND_DIAGONAL_BOTTOM_RIGHT;
+    spec.positions[0] = from;
+    if (!with_positions)
+        spec.keys = spec.key_lengths[0] = to;
+    run_spec(&sample, &spec, engine);
+    for (int64_t head = 0; head < spec.heads; head++)
+        expect_verdict(compare_rows((struct rows){ whole, 0, head, from }, (struct rows){ &sample, 0, head, 0 },
+                                    to - from),
+                       with_positions ? "a chunk with a position" : "a chunk over the keys so far");
+    sample_free(&sample);
+}
+
+static struct spec prefill_spec(int64_t rows)
+{
+    struct spec spec = spec_plain(66, 2, rows, rows, 32, 32);
+    spec.kv_heads = 1;
+    spec.causal = true;
+    return spec;
+}
+
+static void check_chunks(attend_isa isa)
+{
+    static const int64_t sizes[] = { 5, 140, 570, 1100 };
+    attend_engine *engine = need_engine(isa, 2, IN_TEAM);
+    struct dice dice = { .seed = test_seed(7) };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes - (isa == ATTEND_ISA_PORTABLE); i++) {
+        struct spec spec = prefill_spec(sizes[i]);
+        struct sample whole;
+        run_spec(&whole, &spec, engine);
+        for (int64_t from = 0, to; from < spec.rows; from = to) {
+            to = sizes[i] == 5 ? from + 2 + from / 2 : from + dice_between(&dice, 1, 250);
+            to = to < spec.rows ? to : spec.rows;
+            expect_chunk(&whole, engine, from, to, false);
+            expect_chunk(&whole, engine, from, to, true);
+        }
+        sample_free(&whole);
+    }
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(bits, chunks, check_chunks)
+
+static void check_decode(attend_isa isa)
+{
+    int64_t rows = isa == ATTEND_ISA_PORTABLE ? 530 : 1100;
+    attend_engine *engine = need_engine(isa, 2, IN_TEAM);
+    struct spec spec = prefill_spec(rows);
+    struct sample whole;
+    run_spec(&whole, &spec, engine);
+    for (int64_t row = 0; row < rows; row += row < 20 || (row > 505 && row < 520) ? 1 : 13) {
+        expect_chunk(&whole, engine, row, row + 1, false);
+        expect_chunk(&whole, engine, row, row + 1, true);
+    }
+    sample_free(&whole);
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(bits, decode, check_decode)
+
+/* Rows [from, to) of the first item in a call of their own, wherever the base has its diagonal. */
+static void expect_rows_alone(const struct sample *whole, attend_engine *engine, int64_t from, int64_t to)
+{
+    struct spec spec = whole->spec;
+    struct sample sample;
+    bool top_left = spec.diagonal == ATTEND_DIAGONAL_TOP_LEFT;
+    spec.batch = 1;
+    spec.positions[0] = from + (top_left ? 0 : spec.key_lengths[0] - spec.query_lengths[0]);
+    spec.diagonal = ATTEND_DIAGONAL_POSITION;
+    spec.rows = to - from;
+    spec.first_row[0] = from;
+    spec_set_rows(&spec, 0, 0, to - from);
+    run_spec(&sample, &spec, engine);
+    for (int64_t head = 0; head < spec.heads; head++)
+        expect_verdict(compare_rows((struct rows){ whole, 0, head, from }, (struct rows){ &sample, 0, head, 0 },
+                                    to - from),
+                       "rows without their neighbours");
+    sample_free(&sample);
+}
+
+static void vary_neighbours(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    int64_t rows = spec->query_lengths[0];
+    for (int64_t from = 0, count = 1; from < rows; from += count + 9, count = count % 7 + 1)
+        expect_rows_alone(reference, engine, from, from + count < rows ? from + count : rows);
+}
+
+static void check_neighbours(attend_isa isa)
+{
+    vary_bases(isa, vary_neighbours);
+}
+
+ISA_TESTS(bits, rows_without_neighbours, check_neighbours)
+
+static void vary_groups(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    struct spec repeated = *spec;
+    repeated.kv_heads = spec->heads;
+    repeated.kv_repeat = spec->heads / spec->kv_heads;
+    expect_same(reference, &repeated, engine, "repeated heads");
+}
+
+static void check_groups(attend_isa isa)
+{
+    vary_bases(isa, vary_groups);
+}
+
+ISA_TESTS(bits, grouped_and_repeated_heads, check_groups)
+
+/* The first available set is the reference of the others. */
+struct sets {
+    size_t count;
+    attend_engine *engine[8];
+};
+
+static struct sets make_sets(void)
+{
+    attend_isa isas[8];
+    struct sets sets = { .count = attend_isa_available(isas, 8) };
+    if (sets.count < 2)
+        cr_skip_test("there is only one instruction set here");
+    for (size_t i = 0; i < sets.count; i++)
+        sets.engine[i] = need_engine(isas[i], 2, 0);
+    return sets;
+}
+
+static void free_sets(struct sets *sets)
+{
+    for (size_t i = 0; i < sets->count; i++)
+        attend_engine_destroy(sets->engine[i]);
+}
+
+static void expect_sets_agree(const struct sets *sets, const struct spec *spec, void (*poison)(struct sample *))
+{
+    struct sample reference, sample;
+    sample_make(&reference, spec);
+    sample_make(&sample, spec);
+    if (poison) {
+        poison(&reference);
+        poison(&sample);
+    }
+    expect_ok(sample_forward(&reference, sets->engine[0]));
+    for (size_t i = 1; i < sets->count; i++) {
+        sample_reset(&sample);
+        expect_ok(sample_forward(&sample, sets->engine[i]));
+        expect_verdict(compare_samples(&reference, &sample), "another instruction set");
+    }
+    sample_free(&reference);
+    sample_free(&sample);
+}
+
+Test(bits, instruction_sets_random, .timeout = 170)
+{
+    struct sets sets = make_sets();
+    uint64_t seed = test_seed(0xb1750000);
+    int64_t count = test_count(250);
+    for (int64_t i = 0; i < count; i++) {
+        struct spec spec;
+        spec_random(&spec, seed + (uint64_t)i, 5e5);
+        expect_sets_agree(&sets, &spec, NULL);
+        expect_sets_agree(&sets, &spec, sample_poison_some);
+    }
+    free_sets(&sets);
+}
+
+/* Scores from far apart to beyond what the exponential can hold, and subnormal values. */
+Test(bits, instruction_sets_extremes, .timeout = 170)
+{
+    static const float stretches[] = { 1e-30f, 0.1f, 30.0f, 300.0f, 1e10f, 1e30f };
+    struct sets sets = make_sets();
+    for (int base = 0; base < BASE_COUNT; base++)
+        for (size_t i = 0; i < sizeof stretches / sizeof *stretches; i++) {
+            struct spec spec = base_spec(ATTEND_ISA_PORTABLE, base);
+            spec.query_stretch = stretches[i];
+            spec.value_stretch = i == 0 ? 1e-39f : 1.0f;
+            expect_sets_agree(&sets, &spec, NULL);
+        }
+    free_sets(&sets);
+}
+
+/* A product that underflows below zero would leave -0, where a hidden key leaves +0: results hold no -0 at all. */
+static void check_zeros(attend_isa isa)
+{
+    attend_engine *engine = need_engine(isa, 1, 0);
+    for (int64_t keys = 2; keys < 1200; keys += 599) {
+        struct spec spec = spec_plain(1, 1, 3, keys, 1, 17);
+        struct sample sample;
+        spec.query_stretch = 0.0f;
+        spec.value_stretch = 0.0f;
+        sample_make(&sample, &spec);
+        for (int64_t row = 0; row < 3; row++)
+            *(float *)box_at(&sample.query, 0, 0, row, 0) = 1.0f;
+        for (int64_t key = 0; key < keys; key++)
+            *(float *)box_at(&sample.key, 0, 0, key, 0) = key ? -3.0f : 0.0f;
+        for (int64_t d = 0; d < spec.d_v; d++)
+            *(float *)box_at(&sample.value, 0, 0, keys - 1, d) = -0x1p-149f;
+        expect_ok(sample_forward(&sample, engine));
+        for (int64_t row = 0; row < 3; row++)
+            for (int64_t d = 0; d < spec.d_v; d++)
+                cr_assert(*(uint32_t *)box_at(&sample.output, 0, 0, row, d) == 0, "a zero with another sign");
+        sample_free(&sample);
+    }
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(bits, no_negative_zero, check_zeros)

@@ -1,0 +1,56 @@
+/* A spec brought to life: tensors between guard pages, arguments, a run, and its verdict. */
+#ifndef ATTEND_TESTS_HELP_SAMPLE_H
+#define ATTEND_TESTS_HELP_SAMPLE_H
+
+#include "tests/help_spec.h"
+#include "tests/oracle.h"
+
+struct sample {
+    struct spec spec;
+    attend_problem problem;
+    attend_args args;
+    struct box query, key, value, visible;
+    struct box output, lse, weights, scores;
+    struct guarded arrays; /* starts, lengths and positions */
+};
+
+/* args points into *sample, which must stay where it is. Padding keys and rows hold poison. The spec's text is what a
+ * crash from here on prints. */
+void sample_make(struct sample *sample, const struct spec *spec);
+void sample_free(struct sample *sample);
+
+/* Outputs hold poison again. */
+void sample_reset(struct sample *sample);
+
+/* Puts NaN, infinities or 1e38 into keys and values that no row of their item sees, and makes pages that hold nothing
+ * but padding inaccessible. */
+void sample_poison_hidden(struct sample *sample);
+
+/* Puts NaN and infinities into a few queries, keys and values that rows do see. */
+void sample_poison_some(struct sample *sample);
+
+/* Plans and runs in one call. */
+attend_status sample_forward(struct sample *sample, attend_engine *engine);
+
+/* An engine of that many threads, unbound, or NULL. inline_work as in attend_engine_options. */
+attend_engine *make_engine(attend_isa isa, int32_t threads, int64_t inline_work);
+
+bool has_isa(attend_isa isa);
+
+/* The verdicts return NULL, or a text in static storage that names what differs and the seed that reruns it. */
+
+/* All results against the oracle, within its bounds; padding rows zero, or untouched where that was asked for; nothing
+ * written between the elements. */
+const char *sample_judge(const struct sample *sample);
+
+/* Output and LSE of `count` rows, byte for byte. Rows count from the item's first real one. */
+struct rows {
+    const struct sample *sample;
+    int64_t item, head, row;
+};
+const char *compare_rows(struct rows one, struct rows other, int64_t count);
+
+/* Output and LSE of all real rows of two samples with the same items, heads and rows. */
+const char *compare_samples(const struct sample *one, const struct sample *other);
+
+#endif

@@ -1,0 +1,239 @@
+/* See oracle.h. One function per step of the formula: who sees whom, the score, the softmax, the weighted values.
+ * Speed is no aim; every tensor is read through its strides, one element at a time, and only where the row may look. */
+#include "tests/oracle.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct range {
+    int64_t start, length;
+};
+
+/* One row's place in the problem, with everything that the run leaves to its defaults filled in. */
+struct place {
+    const attend_problem *problem;
+    const attend_args *args;
+    int64_t item, head, kv_head, row;
+    int64_t keys; /* of the run, padding included */
+    struct range key_range, query_range;
+};
+
+static int64_t planned_or(int64_t given, int64_t planned)
+{
+    return given == ATTEND_PLANNED ? planned : given;
+}
+
+static struct range read_range(const int64_t *starts, const int64_t *lengths, int64_t item, int64_t extent)
+{
+    struct range range = { starts ? starts[item] : 0, 0 };
+    range.length = lengths ? lengths[item] : extent - range.start;
+    return range;
+}
+
+static bool is_inside(struct range range, int64_t index)
+{
+    return index >= range.start && index < range.start + range.length;
+}
+
+static double read_float(const attend_tensor *tensor, int64_t item, int64_t head, int64_t row, int64_t feature)
+{
+    const float *data = tensor->data;
+    return data[item * tensor->stride[0] + head * tensor->stride[1] + row * tensor->stride[2] +
+                feature * tensor->stride[3]];
+}
+
+static bool read_visible(const attend_tensor *tensor, int64_t item, int64_t head, int64_t row, int64_t key)
+{
+    const unsigned char *data = tensor->data;
+    return data[item * tensor->stride[0] + head * tensor->stride[1] + row * tensor->stride[2] +
+                key * tensor->stride[3]] != 0;
+}
+
+/* The row's own key, counted from the item's first key. */
+static int64_t find_diagonal(const struct place *place)
+{
+    int64_t i = place->row - place->query_range.start;
+    switch (place->problem->diagonal) {
+    case ATTEND_DIAGONAL_TOP_LEFT: return i;
+    case ATTEND_DIAGONAL_POSITION: return place->args->positions[place->item] + i;
+    case ATTEND_DIAGONAL_BOTTOM_RIGHT: break;
+    }
+    return i + place->key_range.length - place->query_range.length;
+}
+
+static bool is_visible(const struct place *place, int64_t key)
+{
+    if (!is_inside(place->key_range, key))
+        return false;
+    if (place->problem->causal && key - place->key_range.start > find_diagonal(place))
+        return false;
+    const attend_tensor *visible = place->args->visible;
+    return !visible || read_visible(visible, place->item, place->head, place->row, key);
+}
+
+/* The scale is the float32 number that the library multiplies by. */
+static double find_scale(const attend_problem *problem)
+{
+    if (problem->flags & ATTEND_EXPLICIT_SCALE)
+        return problem->scale;
+    return (float)(1.0 / sqrt((double)problem->d_k));
+}
+
+/* scale·(q·k); *reach becomes |scale|·Σ|q_d·k_d|. */
+static double find_score(const struct place *place, int64_t key, double *reach)
+{
+    double sum = 0.0, sum_of_sizes = 0.0;
+    for (int64_t d = 0; d < place->problem->d_k; d++) {
+        double product = read_float(place->args->query, place->item, place->head, place->row, d) *
+                         read_float(place->args->key, place->item, place->kv_head, key, d);
+        sum += product;
+        sum_of_sizes += fabs(product);
+    }
+    double scale = find_scale(place->problem);
+    *reach = fabs(scale) * sum_of_sizes;
+    return scale * sum;
+}
+
+/* scores[j] of every key, -inf where hidden; counts the visible ones and finds the reach. */
+static void find_scores(const struct place *place, double *scores, bool *seen, struct oracle_row *result)
+{
+    for (int64_t j = 0; j < place->keys; j++) {
+        double reach = 0.0;
+        seen[j] = is_visible(place, j);
+        scores[j] = seen[j] ? find_score(place, j, &reach) : -INFINITY;
+        result->visible += seen[j];
+        result->reach = fmax(result->reach, reach);
+    }
+}
+
+/* A NaN or +inf among the scores makes the row NaN; without any score above -inf the row counts as one without keys. */
+static double find_lse(const double *scores, int64_t keys)
+{
+    double largest = -INFINITY, sum = 0.0;
+    for (int64_t j = 0; j < keys; j++) {
+        if (isnan(scores[j]) || scores[j] == INFINITY)
+            return NAN;
+        largest = fmax(largest, scores[j]);
+    }
+    if (largest == -INFINITY)
+        return -INFINITY;
+    for (int64_t j = 0; j < keys; j++)
+        sum += exp(scores[j] - largest);
+    return largest + log(sum);
+}
+
+static double find_weight(double score, double lse)
+{
+    if (isnan(lse))
+        return NAN;
+    return lse == -INFINITY ? 0.0 : exp(score - lse);
+}
+
+/* One column of the output. A NaN or infinity among the visible values makes it NaN. */
+static double find_output(const struct place *place, const double *weights, const bool *seen, double lse, int64_t d)
+{
+    double sum = 0.0;
+    if (lse == -INFINITY)
+        return 0.0;
+    for (int64_t j = 0; j < place->keys; j++) {
+        if (!seen[j])
+            continue;
+        double value = read_float(place->args->value, place->item, place->kv_head, j, d);
+        sum += isfinite(value) ? weights[j] * value : (double)NAN;
+    }
+    return sum;
+}
+
+/* Over the finite ones: the others spoil their own column only. */
+static double find_value_max(const struct place *place, const bool *seen)
+{
+    double largest = 0.0;
+    for (int64_t j = 0; j < place->keys; j++)
+        for (int64_t d = 0; seen[j] && d < place->problem->d_v; d++) {
+            double size = fabs(read_float(place->args->value, place->item, place->kv_head, j, d));
+            if (isfinite(size))
+                largest = fmax(largest, size);
+        }
+    return largest;
+}
+
+static struct place find_place(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head,
+                               int64_t row)
+{
+    int64_t keys = planned_or(args->keys, problem->keys);
+    int64_t rows = planned_or(args->rows, problem->rows);
+    return (struct place){
+        .problem = problem,
+        .args = args,
+        .item = item,
+        .head = head,
+        .kv_head = head / (problem->heads / problem->kv_heads),
+        .row = row,
+        .keys = keys,
+        .key_range = read_range(args->key_starts, args->key_lengths, item, keys),
+        .query_range = read_range(args->query_starts, args->query_lengths, item, rows),
+    };
+}
+
+static void attend_inside_row(const struct place *place, double *scores, double *weights, bool *seen,
+                              struct oracle_row *result)
+{
+    find_scores(place, scores, seen, result);
+    result->lse = find_lse(scores, place->keys);
+    for (int64_t j = 0; j < place->keys; j++)
+        weights[j] = seen[j] ? find_weight(scores[j], result->lse) : 0.0;
+    result->value_max = find_value_max(place, seen);
+    for (int64_t d = 0; result->output && d < place->problem->d_v; d++)
+        result->output[d] = find_output(place, weights, seen, result->lse, d);
+}
+
+static void attend_padding_row(const struct place *place, double *scores, double *weights, struct oracle_row *result)
+{
+    for (int64_t j = 0; j < place->keys; j++) {
+        scores[j] = -INFINITY;
+        weights[j] = 0.0;
+    }
+    for (int64_t d = 0; result->output && d < place->problem->d_v; d++)
+        result->output[d] = 0.0;
+}
+
+void oracle_attend_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head, int64_t row,
+                       struct oracle_row *result)
+{
+    struct place place = find_place(problem, args, item, head, row);
+    size_t keys = (size_t)place.keys + 1;
+    double *own_scores = result->scores ? NULL : malloc(keys * sizeof *own_scores);
+    double *own_weights = result->weights ? NULL : malloc(keys * sizeof *own_weights);
+    bool *seen = malloc(keys * sizeof *seen);
+    double *scores = result->scores ? result->scores : own_scores;
+    double *weights = result->weights ? result->weights : own_weights;
+    if (!scores || !weights || !seen)
+        abort();
+    result->inside = is_inside(place.query_range, row);
+    result->visible = 0;
+    result->lse = -INFINITY;
+    result->reach = 0.0;
+    result->value_max = 0.0;
+    if (result->inside)
+        attend_inside_row(&place, scores, weights, seen, result);
+    else
+        attend_padding_row(&place, scores, weights, result);
+    free(seen);
+    free(own_weights);
+    free(own_scores);
+}
+
+double oracle_lse_bound(const attend_problem *problem, const struct oracle_row *row)
+{
+    return 4e-7 * (1.0 + fabs(row->lse)) + 6e-8 * sqrt((double)problem->d_k) * row->reach;
+}
+
+/* Beyond 2048 keys, values of equal sign lose up to (chunk + tiles)/4 units of 2⁻²⁴ more: 128 keys to a chunk, 512 to
+ * a tile. */
+double oracle_output_bound(const attend_problem *problem, const struct oracle_row *row)
+{
+    double relative = 2e-6 + 1.2e-7 * sqrt((double)problem->d_k) * row->reach;
+    if (row->visible > 2048)
+        relative += (128.0 + (double)row->visible / 512.0) / 4.0 * 0x1p-24;
+    return relative * row->value_max;
+}
