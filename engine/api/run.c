@@ -57,9 +57,11 @@ attend_status attend__engine_run(attend_engine *engine, const struct attend__pla
         status = check_workspace(plan, &args);
     if (status)
         return status;
+    work.progress = args.progress;
     struct attend__slot *slot = args.workspace ? NULL : attend__slots_take(&engine->slots);
     const attend__fpstate state = attend__fpstate_enter();
     void *scratch = attend__plan_schedule(plan, &work.call, slot ? slot->memory : args.workspace, &work.schedule);
+    attend__unit_begin(&work);
     run_scheduled(engine, &work, scratch);
     attend__fpstate_leave(state);
     if (slot)

@@ -104,6 +104,15 @@ static void clear_padding(const struct attend__unit_work *work, int64_t b)
                 clear_row(work, b, h, r);
 }
 
+static int64_t unit_multiply_adds(const struct attend__unit_work *work, const struct attend__unit_ref *ref)
+{
+    if (ref->kv_head == ATTEND__CLEAR_UNIT)
+        return 0;
+    const struct attend__problem *problem = &work->plan->problem;
+    return (int64_t)(attend__unit_pairs(problem, &work->schedule.items[ref->item], ref->first, ref->rows) *
+                     (double)(problem->d_k + problem->d_v));
+}
+
 void attend__unit_run(const struct attend__unit_work *work, int64_t unit, void *scratch)
 {
     const struct attend__unit_ref *ref = &work->schedule.units[unit];
@@ -111,4 +120,17 @@ void attend__unit_run(const struct attend__unit_work *work, int64_t unit, void *
         clear_padding(work, ref->item);
     else
         attend_unit(work, ref, scratch);
+    if (work->progress)
+        __atomic_fetch_add(&work->progress->done, unit_multiply_adds(work, ref), __ATOMIC_RELAXED);
+}
+
+void attend__unit_begin(const struct attend__unit_work *work)
+{
+    if (!work->progress)
+        return;
+    int64_t total = 0;
+    for (int64_t unit = 0; unit < work->schedule.count; unit++)
+        total += unit_multiply_adds(work, &work->schedule.units[unit]);
+    __atomic_store_n(&work->progress->done, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&work->progress->total, total, __ATOMIC_RELAXED);
 }

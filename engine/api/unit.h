@@ -9,7 +9,11 @@ struct attend__unit_work {
     const struct attend__plan *plan;
     struct attend__call call;
     struct attend__schedule schedule;
+    attend_progress *progress; /* NULL: not wanted */
 };
+
+/* Announces the run to work->progress; before the first unit. */
+void attend__unit_begin(const struct attend__unit_work *work);
 
 /* Runs one unit with a member's scratch (plan->scratch_bytes). */
 void attend__unit_run(const struct attend__unit_work *work, int64_t unit, void *scratch);

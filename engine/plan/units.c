@@ -52,14 +52,19 @@ static int64_t choose_unit_rows(const struct attend__schedule *schedule, const s
     return rows;
 }
 
-/* Work of `rows` rows of the group from `first` on, in pairs, packing included. */
+double attend__unit_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows)
+{
+    const int64_t first_row = first / problem->group, last_row = (first + rows - 1) / problem->group;
+    const double share = (double)rows / (double)(last_row - first_row + 1);
+    return attend__range_pairs(problem, item, first_row, last_row - first_row + 1) * share;
+}
+
+/* In pairs, packing included. */
 static double unit_cost(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows)
 {
     const int64_t last_row = (first + rows - 1) / problem->group;
-    const int64_t first_row = first / problem->group;
-    const double share = (double)rows / (double)(last_row - first_row + 1);
     const double keys = (double)attend__row_range(problem, item, last_row).high;
-    return attend__range_pairs(problem, item, first_row, last_row - first_row + 1) * share + PACKING_ROWS * keys;
+    return attend__unit_pairs(problem, item, first, rows) + PACKING_ROWS * keys;
 }
 
 /* Bucket 0 holds the longest units; a bucket spans a factor of 2^(1/4) or less. */

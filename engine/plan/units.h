@@ -27,6 +27,9 @@ struct attend__schedule {
 /* Most units that any run of the problem is cut into, for a team of `threads`; -1 if that does not fit. */
 int64_t attend__units_capacity(const struct attend__problem *problem, int threads);
 
+/* Visible pairs of `rows` rows of the group from `first` on, the heads of a row that the unit shares with another counted evenly. */
+double attend__unit_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows);
+
 /* Fills items and units, which hold `capacity` (of attend__units_capacity) entries. */
 void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,
                        const struct attend__call *call, int threads, int64_t capacity);

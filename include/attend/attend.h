@@ -285,6 +285,13 @@ typedef struct attend_problem {
 
 #define ATTEND_PLANNED (-1) /* as many as the plan was made for */
 
+/* How far a run has come, for a host to look at from another thread. Both fields are written atomically, relaxed, and only
+ * grow during a run; read them likewise (in C: __atomic_load_n). The library writes it during the call only. */
+typedef struct attend_progress {
+    int64_t done;  /* multiply-adds of what is finished, padding not counted; 0 when the run begins */
+    int64_t total; /* of the whole run; `done` ends there. Set before any work is done */
+} attend_progress;
+
 /* What changes from run to run. Shapes, with the run's batch, rows and keys:
  *     query    (batch, heads, rows, d_k)       key    (batch, kv_heads, keys, d_k)
  *     output   (batch, heads, rows, d_v)       value  (batch, kv_heads, keys, d_v)
@@ -315,6 +322,7 @@ typedef struct attend_args {
     const int64_t *positions;     /* with ATTEND_DIAGONAL_POSITION, and only then; each within ±2^60 */
     void *workspace;              /* NULL, or attend_plan_workspace_bytes bytes for this call alone, aligned to 64 */
     size_t workspace_bytes;
+    attend_progress *progress;    /* NULL: not wanted */
 } attend_args;
 
 #ifdef __cplusplus
