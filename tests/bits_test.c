@@ -25,7 +25,7 @@ static struct spec base_spec(attend_isa isa, int base)
         spec_set_rows(&spec, 1, 0, spec.rows / 2);
         return spec;
     case BASE_LONG:
-        spec = spec_plain(22, 2, fewer_rows(isa, 390), 1700, 24, 40);
+        spec = spec_plain(22, 2, fewer_rows(isa, 800), 1700, 24, 40);
         spec.kv_heads = 1;
         spec.visibility = VISIBLE_FULL;
         spec.visible_percent = 95;

@@ -130,6 +130,57 @@ Test(embedding, everything_is_given_back, .timeout = 60)
     sample_free(&sample);
 }
 
+struct watch {
+    attend_progress *progress;
+    atomic_bool over, wrong;
+};
+
+/* Both numbers only grow, and done never passes total. */
+static void *watch_progress(void *argument)
+{
+    struct watch *watch = argument;
+    int64_t done = 0;
+    while (!watch->over) {
+        int64_t now = __atomic_load_n(&watch->progress->done, __ATOMIC_RELAXED);
+        int64_t total = __atomic_load_n(&watch->progress->total, __ATOMIC_RELAXED);
+        if (now < done || (total > 0 && now > total))
+            watch->wrong = true;
+        done = now;
+    }
+    return NULL;
+}
+
+static void expect_progress(attend_engine *engine, struct sample *sample)
+{
+    attend_progress progress = { 0, 0 };
+    struct watch watch = { .progress = &progress };
+    pthread_t thread;
+    int64_t keys = 600 + 301; /* of both items */
+    sample->args.progress = &progress;
+    cr_assert(pthread_create(&thread, NULL, watch_progress, &watch) == 0);
+    expect_ok(sample_forward(sample, engine));
+    watch.over = true;
+    pthread_join(thread, NULL);
+    cr_expect(!watch.wrong, "progress went back or beyond its total");
+    cr_expect(progress.total == keys * 4 * 40 * (32 + 32), "the total is %lld", (long long)progress.total);
+    cr_expect(progress.done == progress.total, "ended at %lld of %lld", (long long)progress.done,
+              (long long)progress.total);
+}
+
+Test(embedding, progress_ends_at_its_total, .timeout = 60)
+{
+    static const int64_t inline_works[] = { IN_TEAM, INT64_MAX };
+    struct sample sample;
+    struct spec spec = usual_spec();
+    sample_make(&sample, &spec);
+    for (size_t i = 0; i < 2; i++) {
+        attend_engine *engine = need_engine(ATTEND_ISA_AUTO, 2, inline_works[i]);
+        expect_progress(engine, &sample);
+        attend_engine_destroy(engine);
+    }
+    sample_free(&sample);
+}
+
 /* The n-th allocation of create fails, for every n until none does. */
 Test(embedding, create_survives_failed_allocations, .timeout = 120)
 {

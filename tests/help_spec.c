@@ -9,9 +9,9 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 /* Around every edge that kernels and plans have: vectors of 4 to 16, score tiles of 6 rows by 64 keys, chunks of 128
- * keys, tiles of 512, units of about 200 rows. */
+ * keys, tiles of 512, units of up to 768 rows of a group. */
 static const int64_t row_edges[] = { 0, 1, 1, 1, 2, 3, 5, 6, 7, 11, 12, 13, 16, 17, 48,
-                                     63, 65, 120, 192, 199, 205, 260 };
+                                     63, 65, 120, 192, 199, 260, 383, 385, 769, 800 };
 static const int64_t key_edges[] = { 0,   1,   2,   3,   7,   8,   15,  16,  17,   31,   33,   63,  64, 65,
                                      127, 128, 129, 191, 255, 257, 511, 512, 513, 639, 640, 641, 1023, 1025, 1100 };
 static const int64_t width_edges[] = { 0,  1,  2,  3,  4,  7,  8,   15,  16,  17,  24,  31,  32,  33, 40,
@@ -74,7 +74,7 @@ static void pick_sizes(struct spec *spec, struct dice *dice, double work)
     spec->kv_heads = dice_between(dice, 1, 3);
     spec->heads = spec->kv_heads * group;
     spec->batch = dice_between(dice, 1, 4);
-    spec->rows = pick_size(dice, row_edges, COUNT(row_edges), 260);
+    spec->rows = pick_size(dice, row_edges, COUNT(row_edges), 800);
     spec->keys = pick_size(dice, key_edges, COUNT(key_edges), 1100);
     spec->d_k = pick_size(dice, width_edges, COUNT(width_edges), 600);
     spec->d_v = dice_between(dice, 0, 1) ? spec->d_k : pick_size(dice, width_edges, COUNT(width_edges), 600);

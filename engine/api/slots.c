@@ -40,8 +40,6 @@ static attend_status reserve_slot(struct attend__slots *slots, struct attend__sl
         slot->memory = larger;
         slot->bytes = bytes;
     }
-    /* This may have been the wake-up of a caller that waits for any slot. */
-    pthread_cond_signal(&slots->given_back);
     pthread_mutex_unlock(&slots->lock);
     attend__release(slots->allocator, unused, unused_bytes);
     return ATTEND_OK;
@@ -83,6 +81,6 @@ void attend__slots_give_back(struct attend__slots *slots, struct attend__slot *s
 {
     pthread_mutex_lock(&slots->lock);
     slot->taken = false;
-    pthread_cond_signal(&slots->given_back);
+    pthread_cond_broadcast(&slots->given_back); /* one waiter would do, but not one that reserves another slot */
     pthread_mutex_unlock(&slots->lock);
 }
