@@ -59,9 +59,13 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
     const struct attend__call *call = &work->call;
     const struct attend__item *item = &work->schedule.items[ref->item];
     struct attend__row *row = scratch;
+    int64_t i = ref->first / problem->group, h = ref->first % problem->group;
     for (int64_t m = 0; m < ref->rows; m++) {
-        const int64_t i = (ref->first + m) / problem->group, h = (ref->first + m) % problem->group;
         describe_row(work, item, ref->item, ref->kv_head * problem->group + h, i, &row[m]);
+        if (++h == problem->group) {
+            h = 0;
+            i++;
+        }
     }
     const struct attend__unit unit = {
         .row = row,

@@ -15,13 +15,28 @@ static inline int block_rows(const struct attend__unit *unit, int64_t first_row)
     return (int)attend__min(unit->rows - first_row, BLOCK_ROWS);
 }
 
+/* Where the queries of a block lie with their features side by side. */
+static void find_queries(const float **queries, const struct attend__unit *unit, const struct scratch *scratch,
+                         int64_t first_row)
+{
+    for (int r = 0; r < block_rows(unit, first_row); r++) {
+        queries[r] = unit->row[first_row + r].query;
+        if (unit->query_step == 1)
+            continue;
+        float *packed = scratch->queries + r * unit->d_k;
+        pack_query(packed, queries[r], unit->query_step, unit->d_k);
+        queries[r] = packed;
+    }
+}
+
 /* Scores of a block against the panels that its rows see. Afterwards hidden keys hold -inf, and largest[r] is each row's largest
  * score, or the most negative finite number where there is none: m - s then stays -inf instead of becoming NaN. */
 static void score_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
                         const struct tile_view *view, int64_t first_row, float *largest)
 {
     const int rows = block_rows(unit, first_row);
-    const float *queries = scratch->queries + first_row * unit->d_k;
+    const float *queries[BLOCK_ROWS];
+    find_queries(queries, unit, scratch, first_row);
     vf best[BLOCK_ROWS];
     for (int r = 0; r < BLOCK_ROWS; r++)
         best[r] = vf_set1(-__builtin_inff());

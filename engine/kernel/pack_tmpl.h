@@ -1,14 +1,13 @@
-/* Copies in the order in which the score tile reads: keys into panels, queries into blocks. Copies move bits and compute nothing,
- * so they are no part of the reduction contract. */
+/* Copies in the order in which the register tiles read: keys into panels; queries and values only where their features are no
+ * neighbours. Copies move bits and compute nothing, so they are no part of the reduction contract. */
 #ifndef ATTEND__PACK_TMPL_H
 #define ATTEND__PACK_TMPL_H
 
-/* A block of queries, feature by feature: packed[d_k][BLOCK_ROWS]; missing rows are 0. */
-static void pack_queries(float *packed, const struct attend__row *row, int rows, int64_t d_k, int64_t step)
+/* A query whose features are not neighbours, as one whose are. */
+static void pack_query(float *packed, const float *query, int64_t step, int64_t d_k)
 {
-    for (int r = 0; r < BLOCK_ROWS; r++)
-        for (int64_t d = 0; d < d_k; d++)
-            packed[d * BLOCK_ROWS + r] = r < rows ? row[r].query[d * step] : 0.0f;
+    for (int64_t d = 0; d < d_k; d++)
+        packed[d] = query[d * step];
 }
 
 /* VL keys × VL features through registers; keys beyond `keys` become 0, features beyond `features` are not stored. */

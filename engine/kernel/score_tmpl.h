@@ -5,8 +5,9 @@
 #define ATTEND__SCORE_TMPL_H
 
 /* One panel; `rows` is a compile-time constant. Raises largest[r] by the panel's scores while they are in registers. */
-static inline __attribute__((always_inline)) void score_panel_rows(const int rows, float *scores, const float *queries,
-                                                                   const float *panel, int64_t d_k, vf scale, vf *largest)
+static inline __attribute__((always_inline)) void score_panel_rows(const int rows, float *scores,
+                                                                   const float *const *queries, const float *panel,
+                                                                   int64_t d_k, vf scale, vf *largest)
 {
     vf sum[BLOCK_ROWS][PANEL_VECTORS];
     UNROLLED
@@ -21,13 +22,12 @@ static inline __attribute__((always_inline)) void score_panel_rows(const int row
             key[v] = vf_load(panel + v * VL);
         UNROLLED
         for (int r = 0; r < rows; r++) {
-            const vf query = vf_set1(queries[r]);
+            const vf query = vf_set1(queries[r][d]);
             UNROLLED
             for (int v = 0; v < PANEL_VECTORS; v++)
                 sum[r][v] = vf_fma(query, key[v], sum[r][v]);
         }
         panel += PANEL_KEYS;
-        queries += BLOCK_ROWS;
     }
     UNROLLED
     for (int r = 0; r < rows; r++) {
@@ -42,7 +42,8 @@ static inline __attribute__((always_inline)) void score_panel_rows(const int row
     }
 }
 
-static void score_panel(int rows, float *scores, const float *queries, const float *panel, int64_t d_k, vf scale, vf *largest)
+static void score_panel(int rows, float *scores, const float *const *queries, const float *panel, int64_t d_k, vf scale,
+                        vf *largest)
 {
     switch (rows) {
     case 1: score_panel_rows(1, scores, queries, panel, d_k, scale, largest); break;

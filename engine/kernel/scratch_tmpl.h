@@ -3,7 +3,7 @@
 #define ATTEND__SCRATCH_TMPL_H
 
 struct scratch {
-    float *queries;       /* [unit rows / BLOCK_ROWS][d_k][BLOCK_ROWS] */
+    float *queries;       /* [BLOCK_ROWS][d_k], for queries whose features are not neighbours */
     float *panels;        /* [PANELS][d_k][PANEL_KEYS] */
     float *values;        /* [KV_TILE][width], for values whose features are not neighbours */
     float *scores;        /* [BLOCK_ROWS][SCORE_STRIDE] */
@@ -35,7 +35,7 @@ static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t 
     const int64_t width = fits ? attend__round_up(d_v, ATTEND__LANES) : 0;
     const int64_t unit_rows = attend__unit_rows(d_v), row_slots = unit_rows + ATTEND__LANES;
     scratch->bytes = 0;
-    scratch->queries = carve(scratch, memory, product(d_k, unit_rows, &fits), &fits);
+    scratch->queries = carve(scratch, memory, product(d_k, BLOCK_ROWS, &fits), &fits);
     scratch->panels = carve(scratch, memory, product(d_k, ATTEND__KV_TILE, &fits), &fits);
     scratch->values = carve(scratch, memory, product(width, ATTEND__KV_TILE, &fits), &fits);
     scratch->scores = carve(scratch, memory, BLOCK_ROWS * SCORE_STRIDE, &fits);

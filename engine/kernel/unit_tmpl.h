@@ -8,8 +8,6 @@ static void run_unit(const struct attend__unit *unit, void *memory)
     struct scratch scratch;
     lay_out(&scratch, memory, unit->d_k, unit->d_v);
     memset(scratch.done.total, 0, (size_t)(unit->rows + ATTEND__LANES) * sizeof(float));
-    for (int64_t row = 0; row < unit->rows; row += BLOCK_ROWS)
-        pack_queries(scratch.queries + row * unit->d_k, unit->row + row, block_rows(unit, row), unit->d_k, unit->query_step);
     for_each_block(unit, &scratch, attend_block);
     finish_rows(unit, &scratch.done);
     if (unit->row[0].scores || unit->row[0].weights)
