@@ -77,12 +77,13 @@ static void finish_row(float *output, int64_t step, const float *sum, float tota
     }
 }
 
-static void finish_rows(const struct attend__unit *unit, const struct partials *done)
+/* Results of `rows` rows from unit->row[first] on. */
+static void finish_rows(const struct attend__unit *unit, const struct partials *done, int64_t first, int64_t rows)
 {
-    for (int64_t r = 0; r < unit->rows; r += VL) {
+    for (int64_t r = first; r < first + rows; r += VL) {
         float lse[VL];
         vf_store(lse, vf_canonical(vf_add(vf_load(done->largest + r), log_positive(vf_load(done->total + r)))));
-        for (int64_t i = r; i < unit->rows && i < r + VL; i++) {
+        for (int64_t i = r; i < first + rows && i < r + VL; i++) {
             finish_row(unit->row[i].output, unit->output_step, done->sum + i * done->width, done->total[i], unit->d_v);
             if (unit->row[i].lse)
                 *unit->row[i].lse = done->total[i] == 0.0f ? -__builtin_inff() : lse[i - r];

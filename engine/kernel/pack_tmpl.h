@@ -48,12 +48,22 @@ static void pack_panel(float *packed, const float *key, int64_t stride, int64_t 
     }
 }
 
-/* Values whose features are not neighbours, key by key: packed[keys][width], width ≥ d_v. */
+/* Values key by key: packed[keys][width], width ≥ d_v a multiple of VL; the columns from d_v on become 0. */
 static void pack_values(float *packed, int64_t width, const float *value, int64_t stride, int64_t step, int keys, int64_t d_v)
 {
-    for (int j = 0; j < keys; j++)
-        for (int64_t d = 0; d < d_v; d++)
-            packed[j * width + d] = value[j * stride + d * step];
+    for (int j = 0; j < keys; j++) {
+        const float *from = value + j * stride;
+        float *to = packed + j * width;
+        for (int64_t d = 0; d < width; d += VL) {
+            const int lanes = (int)attend__clamp(d_v - d, 0, VL);
+            if (step == 1) {
+                vf_store(to + d, lanes == VL ? vf_load(from + d) : vf_load_part(from + d, lanes));
+                continue;
+            }
+            for (int i = 0; i < VL; i++)
+                to[d + i] = i < lanes ? from[(d + i) * step] : 0.0f;
+        }
+    }
 }
 
 #endif

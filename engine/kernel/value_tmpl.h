@@ -7,6 +7,7 @@ struct value_tile {
     const float *weights; /* [rows][SCORE_STRIDE] */
     const float *value;   /* of the tile's first key and the first column; features are neighbours */
     int64_t stride;       /* from key to key */
+    int64_t columns;
     float *sum;           /* [rows][width] */
     int64_t width;
     int low, high;        /* keys */
@@ -63,14 +64,14 @@ static inline __attribute__((always_inline)) void value_chains(const int rows, c
     }
 }
 
-static inline __attribute__((always_inline)) void value_columns(const int rows, const struct value_tile *tile, int64_t d_v)
+static inline __attribute__((always_inline)) void value_columns(const int rows, const struct value_tile *tile)
 {
     enum { BLOCK_COLUMNS = PANEL_VECTORS * VL };
     int64_t column = 0;
-    for (; column + BLOCK_COLUMNS <= d_v; column += BLOCK_COLUMNS)
+    for (; column + BLOCK_COLUMNS <= tile->columns; column += BLOCK_COLUMNS)
         value_chains(rows, PANEL_VECTORS, false, tile, column, VL);
-    const int vectors = (int)attend__divide_up(d_v - column, VL);
-    const int last_lanes = (int)(d_v - column) - (vectors - 1) * VL;
+    const int vectors = (int)attend__divide_up(tile->columns - column, VL);
+    const int last_lanes = (int)(tile->columns - column) - (vectors - 1) * VL;
     switch (vectors) {
     case 0: break;
     case 1: value_chains(rows, 1, true, tile, column, last_lanes); break;
@@ -82,25 +83,25 @@ static inline __attribute__((always_inline)) void value_columns(const int rows, 
     }
 }
 
-static void value_sums(int rows, const struct value_tile *tile, int64_t d_v)
+static void value_sums(int rows, const struct value_tile *tile)
 {
     switch (rows) {
-    case 1: value_columns(1, tile, d_v); break;
-    case 2: value_columns(2, tile, d_v); break;
-    case 3: value_columns(3, tile, d_v); break;
-    case 4: value_columns(4, tile, d_v); break;
-    case 5: value_columns(5, tile, d_v); break;
-    default: value_columns(BLOCK_ROWS, tile, d_v); break;
+    case 1: value_columns(1, tile); break;
+    case 2: value_columns(2, tile); break;
+    case 3: value_columns(3, tile); break;
+    case 4: value_columns(4, tile); break;
+    case 5: value_columns(5, tile); break;
+    default: value_columns(BLOCK_ROWS, tile); break;
     }
 }
 
 /* A row that does not see every key of the tile multiplied hidden values by +0, which is no change unless such a value is NaN or
  * infinite. Redoes the row's sum key by key, leaving out what it does not see: the same bits as if it had never been there. */
-static void redo_value_row(const struct value_tile *tile, const struct row_view *view, int r, int64_t d_v)
+static void redo_value_row(const struct value_tile *tile, const struct row_view *view, int r)
 {
     const float *weights = tile->weights + r * SCORE_STRIDE;
-    for (int64_t column = 0; column < d_v; column += VL) {
-        const int lanes = (int)attend__min(d_v - column, VL);
+    for (int64_t column = 0; column < tile->columns; column += VL) {
+        const int lanes = (int)attend__min(tile->columns - column, VL);
         vf total = vf_set1(0.0f);
         for (int start = 0; start < ATTEND__KV_TILE; start += ATTEND__CHAIN) {
             vf chain = vf_set1(0.0f);
