@@ -1,0 +1,198 @@
+/* See contract.h. Compiled without contraction like everything here, so that each operation rounds once. */
+#include "tests/contract.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum { TILE = 512, CHAIN = 128, LANES = 16, WIDEST = 4096 };
+
+/* What one row reads, keys counted from the item's first real one. */
+struct row_problem {
+    const attend_problem *problem;
+    const attend_args *args;
+    int64_t item, head, kv_head, row;
+    int64_t key_start, keys;
+    int64_t diagonal; /* INT64_MAX: not causal */
+    float scale;
+};
+
+struct partial {
+    float largest, total, sum[WIDEST];
+};
+
+static float from_bits(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint32_t to_bits(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* E: the exponential of x ≤ 0. */
+static float contract_exp(float x)
+{
+    static const float c[] = { 1.0f, 0x1.fffff8p-1f, 0x1.fffdbcp-2f, 0x1.555a28p-3f, 0x1.573bd2p-5f, 0x1.0fa7cap-7f };
+    if (isnan(x))
+        return x;
+    if (x < -87.0f)
+        return 0.0f;
+    float n = fmaf(x, 0x1.715476p+0f, 12583039.0f) - 12583039.0f; /* the nearest whole number to x·log2(e), rounded once */
+    float r = fmaf(n, -0x1.62e43p-1f, x), p = c[5];
+    for (int i = 4; i >= 0; i--)
+        p = fmaf(p, r, c[i]);
+    return ldexpf(p, (int)n);
+}
+
+/* The natural logarithm of a normal x > 0. */
+static float contract_log(float x)
+{
+    static const float c[] = { 0.3333333134651184f,   -0.2500081956386566f,  0.20001226663589478f, -0.16623356938362122f,
+                               0.14201757311820984f, -0.13160181045532227f, 0.1276157796382904f,  -0.07634498924016953f };
+    if (!isfinite(x))
+        return NAN;
+    int e = (int)(((int64_t)to_bits(x) - 0x3f3504f3) >> 23);
+    float f = from_bits(to_bits(x) - ((uint32_t)e << 23)) - 1.0f, square = f * f, p = c[7];
+    for (int i = 6; i >= 0; i--)
+        p = fmaf(p, f, c[i]);
+    float y = f * square * p;
+    y = fmaf((float)e, -2.12194440e-4f, y);
+    y = fmaf(square, -0.5f, y);
+    return fmaf((float)e, 0.693359375f, f + y);
+}
+
+static float element(const attend_tensor *tensor, int64_t b, int64_t h, int64_t r, int64_t d)
+{
+    return ((const float *)tensor->data)[b * tensor->stride[0] + h * tensor->stride[1] + r * tensor->stride[2] +
+                                         d * tensor->stride[3]];
+}
+
+static bool is_visible(const struct row_problem *p, int64_t j)
+{
+    if (j >= p->keys || j > p->diagonal)
+        return false;
+    const attend_tensor *visible = p->args->visible;
+    if (!visible)
+        return true;
+    return ((const uint8_t *)visible->data)[p->item * visible->stride[0] + p->head * visible->stride[1] +
+                                            p->row * visible->stride[2] + (p->key_start + j) * visible->stride[3]] != 0;
+}
+
+static float score(const struct row_problem *p, int64_t j)
+{
+    float x = 0.0f;
+    for (int64_t d = 0; d < p->problem->d_k; d++)
+        x = fmaf(element(p->args->query, p->item, p->head, p->row, d),
+                 element(p->args->key, p->item, p->kv_head, p->key_start + j, d), x);
+    return x * p->scale;
+}
+
+/* Step 5 for one column. */
+static float value_sum(const struct row_problem *p, int64_t first, const bool *seen, const float *weight, int64_t d)
+{
+    float sum = 0.0f;
+    for (int chain = 0; chain < TILE; chain += CHAIN) {
+        float x = 0.0f;
+        for (int j = chain; j < chain + CHAIN; j++)
+            if (seen[j])
+                x = fmaf(weight[j], element(p->args->value, p->item, p->kv_head, p->key_start + first + j, d), x);
+        sum = chain == 0 ? x : sum + x;
+    }
+    return sum;
+}
+
+/* Steps 2 to 5; false for a tile whose visible scores are all -inf, or that has none. */
+static bool attend_tile(const struct row_problem *p, int64_t first, struct partial *tile)
+{
+    bool seen[TILE], any = false;
+    float s[TILE], weight[TILE], lanes[LANES] = { 0.0f };
+    tile->largest = -INFINITY;
+    for (int j = 0; j < TILE; j++) {
+        seen[j] = is_visible(p, first + j);
+        s[j] = seen[j] ? score(p, first + j) : -INFINITY;
+        any = any || isnan(s[j]) || s[j] > -INFINITY;
+        if (isnan(s[j]) || s[j] > tile->largest)
+            tile->largest = isnan(tile->largest) ? tile->largest : s[j];
+    }
+    if (!any)
+        return false;
+    for (int j = 0; j < TILE; j++) {
+        weight[j] = seen[j] ? contract_exp(s[j] - tile->largest) : 0.0f;
+        lanes[j % LANES] += weight[j];
+    }
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            lanes[i] += lanes[i + half];
+    tile->total = lanes[0];
+    for (int64_t d = 0; d < p->problem->d_v; d++)
+        tile->sum[d] = value_sum(p, first, seen, weight, d);
+    return true;
+}
+
+/* Step 6. */
+static void merge(struct partial *row, const struct partial *tile, int64_t d_v)
+{
+    float largest = isnan(tile->largest) || row->largest > tile->largest ? row->largest : tile->largest;
+    float alpha = contract_exp(row->largest - largest), beta = contract_exp(tile->largest - largest);
+    row->largest = largest;
+    row->total = fmaf(tile->total, beta, row->total * alpha);
+    for (int64_t d = 0; d < d_v; d++)
+        row->sum[d] = fmaf(tile->sum[d], beta, row->sum[d] * alpha);
+}
+
+static struct row_problem describe_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head,
+                                       int64_t row)
+{
+    const int64_t key_start = args->key_starts ? args->key_starts[item] : 0;
+    const int64_t row_start = args->query_starts ? args->query_starts[item] : 0;
+    const int64_t all_keys = args->keys == ATTEND_PLANNED ? problem->keys : args->keys;
+    const int64_t all_rows = args->rows == ATTEND_PLANNED ? problem->rows : args->rows;
+    const int64_t keys = args->key_lengths ? args->key_lengths[item] : all_keys - key_start;
+    const int64_t rows = args->query_lengths ? args->query_lengths[item] : all_rows - row_start;
+    const int64_t first = problem->diagonal == ATTEND_DIAGONAL_TOP_LEFT   ? 0
+                          : problem->diagonal == ATTEND_DIAGONAL_POSITION ? args->positions[item]
+                                                                          : keys - rows;
+    return (struct row_problem){
+        .problem = problem,
+        .args = args,
+        .item = item,
+        .head = head,
+        .kv_head = head / (problem->heads / problem->kv_heads),
+        .row = row,
+        .key_start = key_start,
+        .keys = keys,
+        .diagonal = problem->causal ? first + row - row_start : INT64_MAX,
+        .scale = problem->flags & ATTEND_EXPLICIT_SCALE ? problem->scale : (float)(1.0 / sqrt((double)problem->d_k)),
+    };
+}
+
+static float canonical(float x)
+{
+    return isfinite(x) ? x : from_bits(0x7fc00000);
+}
+
+void contract_attend_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head, int64_t row,
+                         float *output, float *lse)
+{
+    static _Thread_local struct partial whole, tile;
+    const struct row_problem p = describe_row(problem, args, item, head, row);
+    bool any = false;
+    for (int64_t first = 0; first < p.keys; first += TILE) {
+        if (!attend_tile(&p, first, &tile))
+            continue;
+        if (any)
+            merge(&whole, &tile, problem->d_v);
+        else
+            whole = tile;
+        any = true;
+    }
+    for (int64_t d = 0; d < problem->d_v; d++)
+        output[d] = any ? canonical(whole.sum[d] / whole.total) + 0.0f : 0.0f;
+    *lse = any ? canonical(whole.largest + contract_log(whole.total)) : -INFINITY;
+}
