@@ -59,11 +59,11 @@ static void score_block(const struct attend__unit *unit, const struct scratch *s
                        tile->keys - p * PANEL_KEYS, unit->d_k);
             tile->packed |= UINT64_C(1) << p;
         }
-        score_panel(rows, scratch->scores + p * PANEL_KEYS, queries, panel, unit->d_k, vf_set1(unit->scale), best);
+        score_panel(rows, scratch->scores + p * PANEL_KEYS, queries, panel, unit->d_k, vf_set1(unit->scale), best,
+                    view->high - p * PANEL_KEYS);
     }
-    /* Whole panels and whole groups of lanes: nothing hidden took part in the maximum, and nothing needs hiding. */
-    const int step = (int)PANEL_KEYS > (int)ATTEND__LANES ? (int)PANEL_KEYS : (int)ATTEND__LANES;
-    const bool aligned = view->low % step == 0 && view->high % step == 0;
+    /* From a panel's first key on nothing hidden took part in the maximum, unless a row sees less than the block. */
+    const bool aligned = view->low % PANEL_KEYS == 0;
     for (int r = 0; r < rows; r++) {
         if (!aligned || !row_sees_all(view, r))
             best[r] = hide_row(scratch->scores + r * SCORE_STRIDE, view, r);

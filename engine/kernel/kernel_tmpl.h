@@ -18,11 +18,13 @@ enum {
     BLOCK_ROWS = ATTEND__BLOCK_ROWS,
     PANEL_KEYS = PANEL_VECTORS * VL,
     LANE_VECTORS = ATTEND__LANES / VL,
+    PANEL_GROUPS = PANEL_KEYS / ATTEND__LANES,
     /* Between the score rows of a block: one vector more than a tile, so that rows do not compete for the same cache sets. */
     SCORE_STRIDE = ATTEND__KV_TILE + ATTEND__LANES
 };
 
 _Static_assert(ATTEND__LANES % VL == 0, "lanes of the contract are whole vectors");
+_Static_assert((int)PANEL_KEYS == (int)ATTEND__LANES || (int)PANEL_KEYS == 4 * (int)ATTEND__LANES, "score_panel_keys knows these");
 _Static_assert(ATTEND__KV_TILE % PANEL_KEYS == 0 && ATTEND__KV_TILE / PANEL_KEYS <= 64, "a tile is at most 64 panels");
 _Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole blocks");
 _Static_assert((int)BLOCK_ROWS <= (int)ATTEND__LANES, "a block's factors fit the arrays of merge_tile");

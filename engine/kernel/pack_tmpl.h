@@ -23,21 +23,28 @@ static inline void pack_square(float *packed, const float *key, int64_t stride, 
         vf_store(packed + d * PANEL_KEYS, square[d]);
 }
 
+/* Keys of a panel that the score tile reads when the first `keys` exist. */
+static inline int whole_groups(int keys)
+{
+    return keys >= PANEL_KEYS ? PANEL_KEYS : (keys + ATTEND__LANES - 1) / ATTEND__LANES * ATTEND__LANES;
+}
+
 static void pack_scattered(float *packed, const float *key, int64_t stride, int64_t step, int keys, int64_t d_k)
 {
-    for (int j = 0; j < PANEL_KEYS; j++)
+    for (int j = 0; j < whole_groups(keys); j++)
         for (int64_t d = 0; d < d_k; d++)
             packed[d * PANEL_KEYS + j] = j < keys ? key[j * stride + d * step] : 0.0f;
 }
 
-/* A panel of keys, feature by feature: packed[d_k][PANEL_KEYS]; keys beyond `keys` become 0 and are not read. */
+/* A panel of keys, feature by feature: packed[d_k][PANEL_KEYS]. Keys beyond `keys` are not read; they become 0 up to a whole group of
+ * lanes and are left out after it. */
 static void pack_panel(float *packed, const float *key, int64_t stride, int64_t step, int keys, int64_t d_k)
 {
     if (step != 1) {
         pack_scattered(packed, key, stride, step, keys, d_k);
         return;
     }
-    for (int j = 0; j < PANEL_KEYS; j += VL) {
+    for (int j = 0; j < whole_groups(keys); j += VL) {
         const int left = keys - j;
         int64_t d = 0;
         if (left >= VL)
