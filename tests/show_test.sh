@@ -125,6 +125,9 @@ finds "ticket, every line of a table is as long as its headings" "1 1 1 1 1" \
         table $step | awk '{ print length($0) }' | sort -u | wc -l
     done))"
 
+sed -n '/^support_ticket_vectors.csv:/,/^```$/p' "${fixtures%/tests/fixtures}/README.md" | sed '$d' >in_readme
+check "the README prints the same" cmp -s stdout in_readme
+
 show "$ticket" --no-padding-mask
 expect "ticket without padding mask" mask refund "0.589 0.000 0.577 0.139 0.000"
 expect "ticket without padding mask" normalise damaged "0.213 0.134 0.335 0.184 0.134 1.000"
