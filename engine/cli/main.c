@@ -18,10 +18,10 @@ static const struct command {
     int (*run)(int argc, char **argv); /* NULL: of a later release */
     const char *summary;
 } commands[] = {
+    { "show", command_show, "every step of attention for a table of tokens" },
     { "run", command_run, "attention of tensors in .npy files" },
     { "info", command_info, "version, instruction sets, topology and limits" },
     { "bench", command_bench, "measure problems against the limits of the machine" },
-    { "show", NULL, NULL },
     { "explain", NULL, NULL },
 };
 
@@ -37,7 +37,8 @@ static int print_help(void)
             printf("  %-8s %s\n", commands[i].name, commands[i].summary);
     printf("\n'attend COMMAND --help' tells the options of a command; 'attend --version' the version.\n"
            "Exit status: 0 done, 1 could not, 2 wrong usage.\n\n"
-           "Example:\n"
+           "Examples:\n"
+           "  attend show table.csv\n"
            "  attend run --query query.npy --key key.npy --value value.npy --output context.npy\n");
     return message_finish_output();
 }
