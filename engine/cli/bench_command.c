@@ -6,6 +6,7 @@
 
 #include "engine/cli/bench_report.h"
 #include "engine/cli/command_options.h"
+#include "engine/cli/command_problem.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/json_document.h"
 #include "engine/cli/messages.h"
@@ -20,9 +21,7 @@ static const char help_text[] =
     "Usage: attend bench PROBLEM... [OPTION]...\n"
     "Measures problems beside the machine's limits (multiply-adds in registers; reading 1 GiB), in turns. A result is\n"
     "checked against float64 on sampled rows before it is reported.\n\n"
-    "A problem is b8.h12.g12.q512.k512.d64.v64 (batch, heads, kv heads, query rows, keys, widths; g and v optional),\n"
-    "then options, each after a colon: causal, causal-top-left, lengths=A..B (item lengths from A to B), left\n"
-    "(padding on the left), memory=huge|small (pages of the operating system), seed=N.\n\n"
+    PROBLEM_HELP
     "  --threads LIST     sizes of the team, as in 1,2 or 1-4; one thread per usable core unless told\n"
     ENGINE_OPTION_HELP
     "  --repeat N         timed runs; as many as take about 1.5 s unless told\n"
@@ -110,16 +109,9 @@ static int parse_problems(struct bench *bench)
     if (!bench->problems)
         return message_failure("not enough memory for %d problems", options->count);
     for (int i = 0; i < options->count; i++) {
-        char error[ERROR_BYTES];
-        const char *text = options->texts[i];
-        if (!problem_string_parse(&bench->problems[i], text, error, sizeof error))
-            return message_usage("problem %s: %s", text, error);
-        const char *unsupported = problem_string_unsupported(&bench->problems[i]);
-        if (unsupported)
-            return message_failure("problem %s: not supported yet by attend %s: %s", text, attend_version(),
-                                   unsupported);
-        if ((int)strlen(text) > bench->width)
-            bench->width = (int)strlen(text);
+        int status = command_problem_read(&bench->problems[i], options->texts[i]);
+        if (status != STATUS_DONE)
+            return status;
     }
     return STATUS_DONE;
 }

@@ -22,7 +22,7 @@ static const struct command {
     { "info", command_info, "version, instruction sets, topology and limits" },
     { "bench", command_bench, "measure problems against the limits of the machine" },
     { "show", NULL, NULL },
-    { "explain", NULL, NULL },
+    { "explain", command_explain, "how a problem would be computed, and why" },
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };

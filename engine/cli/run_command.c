@@ -6,8 +6,8 @@
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
 #include "engine/cli/run_results.h"
+#include "engine/cli/text_line.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -39,8 +39,6 @@ static const char help_text[] =
     "  attend run --query query.npy --key key.npy --value value.npy --output context.npy \\\n"
     "             --key-lengths lengths.npy --query-lengths lengths.npy --causal bottom-right\n";
 
-enum { TEXT_BYTES = 256 };
-
 static double now(void)
 {
     struct timespec time;
@@ -50,41 +48,24 @@ static double now(void)
 
 /* ---- what ran where ---------------------------------------------------------------------------------------------- */
 
-static void append(char *text, size_t *length, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Appends to text[TEXT_BYTES], cut to fit. */
-static void append(char *text, size_t *length, const char *format, ...)
+static void append_sizes(struct text_line *line, const attend_problem *problem)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    int written = vsnprintf(text + *length, TEXT_BYTES - *length, format, arguments);
-    va_end(arguments);
-    *length += (size_t)written < TEXT_BYTES - *length ? (size_t)written : TEXT_BYTES - 1 - *length;
-}
-
-static void append_count(char *text, size_t *length, int64_t count, const char *noun)
-{
-    append(text, length, "%lld %s%s", (long long)count, noun, count == 1 ? "" : "s");
-}
-
-static void append_sizes(char *text, size_t *length, const attend_problem *problem)
-{
-    append_count(text, length, problem->batch, "item");
-    append(text, length, ", ");
-    append_count(text, length, problem->heads, "head");
+    text_add_count(line, problem->batch, "item");
+    text_add(line, ", ");
+    text_add_count(line, problem->heads, "head");
     if (problem->kv_heads != problem->heads)
-        append(text, length, " on %lld", (long long)problem->kv_heads);
-    append(text, length, ", ");
-    append_count(text, length, problem->rows, "row");
-    append(text, length, ", ");
-    append_count(text, length, problem->keys, "key");
-    append(text, length, ", width %lld", (long long)problem->d_k);
+        text_add(line, " on %lld", (long long)problem->kv_heads);
+    text_add(line, ", ");
+    text_add_count(line, problem->rows, "row");
+    text_add(line, ", ");
+    text_add_count(line, problem->keys, "key");
+    text_add(line, ", width %lld", (long long)problem->d_k);
     if (problem->d_v != problem->d_k)
-        append(text, length, " and %lld", (long long)problem->d_v);
+        text_add(line, " and %lld", (long long)problem->d_v);
 }
 
 /* CPUs that members are bound to, as in " on CPUs 0-3,8". */
-static void append_cpus(char *text, size_t *length, attend_engine *engine)
+static void append_cpus(struct text_line *line, attend_engine *engine)
 {
     size_t count = attend_engine_cpus(engine, NULL, 0);
     attend_cpu *cpus = calloc(count + 1, sizeof *cpus);
@@ -98,60 +79,49 @@ static void append_cpus(char *text, size_t *length, attend_engine *engine)
         size_t last = i;
         while (last + 1 < count && cpus[last + 1].member >= 0 && cpus[last + 1].cpu == cpus[last].cpu + 1)
             last++;
-        append(text, length, last > i ? "%s%d-%d" : "%s%d", separator, cpus[i].cpu, cpus[last].cpu);
+        text_add(line, last > i ? "%s%d-%d" : "%s%d", separator, cpus[i].cpu, cpus[last].cpu);
         separator = ",";
         i = last;
     }
     free(cpus);
 }
 
-static void append_team(char *text, size_t *length, attend_engine *engine, const attend_explanation *explanation)
+static void append_team(struct text_line *line, attend_engine *engine, const attend_explanation *explanation)
 {
     attend_engine_info info = ATTEND_ENGINE_INFO_INIT;
     if (attend_engine_describe(engine, &info) != ATTEND_OK)
         return;
     if (info.threads == 0 || explanation->inline_run) {
-        append(text, length, "in the calling thread");
+        text_add(line, "in the calling thread");
     } else {
-        append_count(text, length, info.threads, "thread");
+        text_add_count(line, info.threads, "thread");
         if (info.threads_bound > 0)
-            append_cpus(text, length, engine);
+            append_cpus(line, engine);
         else
-            append(text, length, ", not bound");
+            text_add(line, ", not bound");
     }
-    append(text, length, ", %s", attend_isa_name(info.isa));
-}
-
-/* A large number with a unit: 6.3 M. */
-static void append_amount(char *text, size_t *length, double amount)
-{
-    static const char *const units[] = { "", " k", " M", " G", " T" };
-    int unit = 0;
-    for (; amount >= 1000 && unit < 4; unit++)
-        amount /= 1000;
-    append(text, length, unit ? "%.1f%s" : "%.0f%s", amount, units[unit]);
+    text_add(line, ", %s", attend_isa_name(info.isa));
 }
 
 static void report_run(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs, double seconds)
 {
     attend_explanation explanation = ATTEND_EXPLANATION_INIT;
-    char text[TEXT_BYTES] = "";
-    size_t length = 0;
+    struct text_line line = { .length = 0 };
     if (attend_plan_explain(plan, &inputs->args, &explanation) != ATTEND_OK)
         return;
-    append_sizes(text, &length, &inputs->problem);
-    append(text, &length, "; ");
-    append_team(text, &length, engine, &explanation);
-    append(text, &length, seconds < 1 ? "; %.3g ms" : "; %.4g s", seconds < 1 ? 1e3 * seconds : seconds);
-    append(text, &length, " for one run, planning excluded");
+    append_sizes(&line, &inputs->problem);
+    text_add(&line, "; ");
+    append_team(&line, engine, &explanation);
+    text_add(&line, seconds < 1 ? "; %.3g ms" : "; %.4g s", seconds < 1 ? 1e3 * seconds : seconds);
+    text_add(&line, " for one run, planning excluded");
     if (explanation.padded_pairs > 0) {
         /* Small problems compute more than they hold: whole register tiles. */
         double skipped = 1 - explanation.computed_pairs / explanation.padded_pairs;
-        append(text, &length, "; %.1f %% of ", skipped > 0 ? 100 * skipped : 0);
-        append_amount(text, &length, explanation.padded_pairs);
-        append(text, &length, " padded pairs skipped");
+        text_add(&line, "; %.1f %% of ", skipped > 0 ? 100 * skipped : 0);
+        text_add_amount(&line, explanation.padded_pairs);
+        text_add(&line, " padded pairs skipped");
     }
-    message_note("%s", text);
+    message_note("%s", line.text);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
