@@ -205,12 +205,15 @@ static bool groups_alike(const struct drawing *drawing, size_t a, size_t b, size
     return true;
 }
 
-/* Behind the last shared cache that looks like the first one, whose rows are [low, end). */
-static size_t alike_end(const struct drawing *drawing, size_t low, size_t end, size_t high)
+/* Behind the rows that share a branch with rows[low]: its group, *each rows, and on folded machines the groups of
+ * neighbouring shared caches that look alike. */
+static size_t branch_end(const struct drawing *drawing, size_t low, size_t high, enum level level, size_t *each)
 {
-    size_t count = end - low;
-    while (drawing->fold && end < high && group_end(drawing, end, high, LEVEL_L3) == end + count &&
-           row_key(drawing, low, LEVEL_L3) >= 0 && groups_alike(drawing, low, end, count))
+    size_t end = group_end(drawing, low, high, level), count = end - low;
+    *each = count;
+    if (!drawing->fold || level != LEVEL_L3 || row_key(drawing, low, level) < 0)
+        return end;
+    while (end < high && group_end(drawing, end, high, level) == end + count && groups_alike(drawing, low, end, count))
         end += count;
     return end;
 }
@@ -271,7 +274,8 @@ static void draw_level(struct drawing *drawing, int depth, size_t low, size_t hi
 {
     while (level < LEVELS && level_unknown(drawing, low, high, level))
         level++;
-    bool single = level < LEVELS && group_end(drawing, low, high, level) == high;
+    size_t each;
+    bool single = level < LEVELS && branch_end(drawing, low, high, level, &each) == high;
     if (!single && title->length)
         print_branch(drawing, depth++, title);
     if (level == LEVELS) {
@@ -279,11 +283,8 @@ static void draw_level(struct drawing *drawing, int depth, size_t low, size_t hi
         return;
     }
     for (size_t at = low, end; at < high; at = end) {
-        end = group_end(drawing, at, high, level);
-        size_t each = end - at;
         struct text_line name = { .length = 0 };
-        if (level == LEVEL_L3)
-            end = alike_end(drawing, at, end, high);
+        end = branch_end(drawing, at, high, level, &each);
         if (single)
             name = *title;
         else

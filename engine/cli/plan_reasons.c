@@ -26,8 +26,8 @@ static void tell_kernel(struct text_line *line, const struct plan_view *view)
     if (view->isa_asked && view->isa != isas[0])
         text_add(line, "%s: asked for with --isa; the best here is %s, of", name, attend_isa_name(isas[0]));
     else
-        text_add(line, "%s: %s the best that processor, system and build offer, of", name,
-                 view->isa_asked ? "asked for with --isa, and" : "");
+        text_add(line, "%s: %sthe best that processor, system and build offer, of", name,
+                 view->isa_asked ? "asked for with --isa, and " : "");
     for (size_t i = 0; i < count && i < ISA_LIMIT; i++)
         text_add(line, " %s", attend_isa_name(isas[i]));
 }

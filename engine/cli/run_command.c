@@ -5,6 +5,8 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
+#include "engine/cli/output_files.h"
+#include "engine/cli/progress_display.h"
 #include "engine/cli/run_results.h"
 #include "engine/cli/text_line.h"
 
@@ -20,7 +22,7 @@ static const char help_text[] =
     "  --output FILE      context, of the query's rank\n"
     "  --lse FILE         logarithm of the sum of exponentials, shape (batch, heads, rows)\n"
     "  --weights FILE     attention weights, shape (batch, heads, rows, keys)\n"
-    "  --quiet            say nothing unless it fails\n\n"
+    "  --quiet            say nothing unless it fails; long runs show their progress on a terminal otherwise\n\n"
     "Padding: int32 or int64, shape (batch,). Key j is inside when start <= j < start + length; rows likewise.\n"
     "  --key-lengths FILE, --key-starts FILE, --query-lengths FILE, --query-starts FILE\n\n"
     "Visibility; what is given combines.\n"
@@ -126,13 +128,28 @@ static void report_run(attend_engine *engine, const attend_plan *plan, const str
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-static int run_plan(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs,
-                    struct run_results *results)
+/* Runs with its progress on the terminal. False: the library failed. */
+static bool run_shown(const attend_plan *plan, const attend_args *given, bool quiet, double *seconds)
 {
+    attend_args args = *given;
+    attend_progress progress = { 0, 0 };
+    args.progress = &progress;
+    output_files_before_death(progress_display_wipe);
+    if (!quiet)
+        progress_display_begin(&progress);
     double start = now();
-    if (attend_run(plan, &inputs->args) != ATTEND_OK)
+    attend_status status = attend_run(plan, &args);
+    *seconds = now() - start;
+    progress_display_end();
+    return status == ATTEND_OK;
+}
+
+static int run_plan(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs,
+                    struct run_results *results, bool quiet)
+{
+    double seconds;
+    if (!run_shown(plan, &inputs->args, quiet, &seconds))
         return message_failure("%s", attend_last_error());
-    double seconds = now() - start;
     int status = run_results_write(results);
     if (status == STATUS_DONE)
         report_run(engine, plan, inputs, seconds);
@@ -147,7 +164,7 @@ static int run_engine(const struct run_inputs *inputs, struct run_results *resul
     if (status == STATUS_DONE && attend_plan_create(&plan, engine, &inputs->problem) != ATTEND_OK)
         status = message_failure("%s", attend_last_error());
     if (status == STATUS_DONE)
-        status = run_plan(engine, plan, inputs, results);
+        status = run_plan(engine, plan, inputs, results, options->quiet);
     attend_plan_destroy(plan);
     attend_engine_destroy(engine);
     return status;

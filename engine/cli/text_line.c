@@ -26,10 +26,10 @@ void text_add_count(struct text_line *line, int64_t count, const char *noun)
 
 void text_add_amount(struct text_line *line, double amount)
 {
-    static const char *const units[] = { "", " k", " M", " G", " T" };
+    static const char *const units[] = { "", " k", " M", " G", " T", " P" };
     int unit = 0;
     /* From 999.95 on one decimal would show 1000.0. */
-    for (; amount >= (unit ? 999.95 : 1000) && unit < 4; unit++)
+    for (; amount >= (unit ? 999.95 : 1000) && unit < 5; unit++)
         amount /= 1000;
     text_add(line, unit ? "%.1f%s" : "%.0f%s", amount, units[unit]);
 }
