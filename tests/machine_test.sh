@@ -179,7 +179,8 @@ no_files() { test -z "$(ls | grep '^o\.npy')"; }
 
 if script -q -e -c true /dev/null </dev/null >/dev/null 2>&1; then
     zeros in.npy 4096
-    run="env LC_ALL=C '$ATTEND' run --query in.npy --key in.npy --value in.npy --output o.npy --isa portable --threads 1"
+    tensors="--query in.npy --key in.npy --value in.npy --output o.npy"
+    run="env LC_ALL=C '$ATTEND' run $tensors --isa portable --threads 1"
     terminal 40 "$run"
     check "progress on a terminal of 40 columns" progress_shown
     check "progress fits the terminal" narrow_frames
