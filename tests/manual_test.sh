@@ -63,6 +63,7 @@ for command in run show info bench explain; do
     fi
     grep -o -E -e '--[a-z][a-z-]*' "$folder/help" | sort -u >"$folder/options"
     check "$command --help prints options" test -s "$folder/options"
+    check "$command --help has an example" grep -q "^  attend $command " "$folder/help"
     for option in $(cat "$folder/options"); do
         check "$command $option is in the manual page" in_page $command $option
         test $have_bash = no || check "$command $option is in the completion" in_completion $command $option

@@ -108,10 +108,9 @@ static void describe_use(struct text_line *line, const struct drawing *drawing, 
     switch (use) {
     case ATTEND_CPU_MEMBER: text_add(line, "in use"); return;
     case ATTEND_CPU_ELIGIBLE:
-        if (info->threads_bound == 0)
-            text_add(line, "eligible; threads are not bound");
-        else
-            text_add(line, "eligible, but unused");
+        text_add(line, "eligible%s", info->threads == 0         ? ""
+                                     : info->threads_bound == 0 ? "; threads are not bound"
+                                                                : ", but unused");
         return;
     case ATTEND_CPU_SIBLING: text_add(line, several ? "siblings of CPUs in use" : "sibling of a CPU in use"); return;
     case ATTEND_CPU_AFFINITY: text_add(line, "excluded: affinity mask"); return;
