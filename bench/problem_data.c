@@ -155,13 +155,26 @@ static void point_args(struct problem_data *data)
     problem_data_select(data, 0);
 }
 
-bool problem_data_make(struct problem_data *data, const struct problem_string *string, size_t rotation_bytes,
-                       char *error, size_t size)
+static void begin(struct problem_data *data, const struct problem_string *string)
 {
     memset(data, 0, sizeof *data);
     data->problem = describe_problem(string);
     data->args = (attend_args)ATTEND_ARGS_INIT;
     data->seed = string->seed;
+}
+
+bool problem_data_outline(struct problem_data *data, const struct problem_string *string, char *error, size_t size)
+{
+    begin(data, string);
+    if (make_ranges(data, string))
+        return true;
+    return failure_describe(error, size, "not enough memory for the ranges of %lld items", (long long)string->batch);
+}
+
+bool problem_data_make(struct problem_data *data, const struct problem_string *string, size_t rotation_bytes,
+                       char *error, size_t size)
+{
+    begin(data, string);
     size_t bytes[PROBLEM_TENSORS], total = 0;
     bool fits = lay_out(data, string, bytes);
     if (fits) {

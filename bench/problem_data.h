@@ -28,6 +28,10 @@ struct problem_data {
 bool problem_data_make(struct problem_data *data, const struct problem_string *string, size_t rotation_bytes,
                        char *error, size_t size);
 
+/* The problem and the ranges without tensors: their views are NULL and no memory is taken for them. For looking at a
+ * plan; the rest as above. */
+bool problem_data_outline(struct problem_data *data, const struct problem_string *string, char *error, size_t size);
+
 void problem_data_release(struct problem_data *data);
 
 /* Points the tensors at a copy, 0 <= copy < copies. */

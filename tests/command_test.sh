@@ -109,7 +109,6 @@ for command in run info bench show; do
 done
 refuses "no command" 2 "command is missing"
 refuses "unknown command" 2 "no command 'walk'" walk
-refuses "a command of a later release" 1 "explain is not supported yet" explain b1.h1.q4.k4.d8
 refuses "run without arguments" 2 "--query is missing" run
 refuses "unknown option" 2 "--walk" run --walk
 refuses "option without value" 2 "--query needs a value" run --query

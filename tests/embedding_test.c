@@ -350,6 +350,11 @@ Test(embedding, explain_counts_what_is_visible, .timeout = 60)
     without_tensors.lse = without_tensors.visible = NULL;
     expect_ok(attend_plan_explain(plan, &without_tensors, &explanation));
     cr_expect(explanation.visible_pairs >= visible);
+    double width = (double)(sample.problem.d_k + sample.problem.d_v);
+    cr_expect(explanation.multiply_adds == explanation.visible_pairs * width);
+    cr_expect(explanation.inline_limit > 0);
+    cr_expect((explanation.multiply_adds < (double)explanation.inline_limit) == (explanation.inline_run == 1));
+    cr_expect(explanation.unit_rows <= explanation.unit_rows_most && explanation.padding_units < explanation.units);
     attend_plan_destroy(plan);
     attend_engine_destroy(engine);
     sample_free(&sample);

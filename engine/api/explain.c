@@ -61,8 +61,10 @@ static void explain_call(attend_explanation *explanation, const struct attend__p
         explanation->visible_pairs += count_visible(problem, call, &schedule->items[b], b);
     for (int64_t i = 0; i < schedule->count; i++) {
         const struct attend__unit_ref *unit = &schedule->units[i];
-        if (unit->kv_head == ATTEND__CLEAR_UNIT)
+        if (unit->kv_head == ATTEND__CLEAR_UNIT) {
+            explanation->padding_units++;
             continue;
+        }
         explanation->computed_pairs += count_computed(plan, &schedule->items[unit->item], unit);
         count_tiles(explanation, problem, &schedule->items[unit->item], unit);
     }
@@ -93,6 +95,9 @@ attend_status attend_plan_explain(const attend_plan *object, const attend_args *
         .inline_run = attend__engine_runs_inline(engine, schedule.work),
         .workspace_bytes = (int64_t)plan->workspace_bytes,
         .scratch_bytes = (int64_t)plan->scratch_bytes,
+        .multiply_adds = schedule.work,
+        .inline_limit = engine->inline_work,
+        .unit_rows_most = attend__unit_rows(plan->problem.d_v),
     };
     explain_call(&now, plan, &call, &schedule);
     attend__slots_give_back(&engine->slots, slot);

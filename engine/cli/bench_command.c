@@ -6,33 +6,39 @@
 
 #include "engine/cli/bench_report.h"
 #include "engine/cli/command_options.h"
+#include "engine/cli/command_problem.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/json_document.h"
 #include "engine/cli/messages.h"
 
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static const char help_text[] =
     "Usage: attend bench PROBLEM... [OPTION]...\n"
     "Measures problems beside the machine's limits (multiply-adds in registers; reading 1 GiB), in turns. A result is\n"
     "checked against float64 on sampled rows before it is reported.\n\n"
-    "A problem is b8.h12.g12.q512.k512.d64.v64 (batch, heads, kv heads, query rows, keys, widths; g and v optional),\n"
-    "then options, each after a colon: causal, causal-top-left, lengths=A..B (item lengths from A to B), left\n"
-    "(padding on the left), memory=huge|small (pages of the operating system), seed=N.\n\n"
+    PROBLEM_HELP
     "  --threads LIST     sizes of the team, as in 1,2 or 1-4; one thread per usable core unless told\n"
     ENGINE_OPTION_HELP
     "  --repeat N         timed runs; as many as take about 1.5 s unless told\n"
     "  --cold             every run on other copies of the tensors, more than 1 GiB in all\n"
     "  --json             print a JSON document\n\n"
-    "GFLOP/s count 2*(d_k+d_v) operations per visible pair of row and key, GB/s the visible keys and values once.\n"
-    "Spread is (max - min)/median. Scaling is the speed-up over the first thread count, divided by the ratio of the\n"
-    "thread counts.\n\n"
+    "Columns:\n"
+    "  median, min        times of one run in milliseconds\n"
+    "  spread             (max - min)/median of the times\n"
+    "  GFLOP/s, of peak   2*(d_k+d_v) operations per visible pair of row and key, at the median; as a share of the\n"
+    "                     same threads' multiply-adds in registers\n"
+    "  GB/s, of read      visible keys and values, each once, at the median; as a share of reading 1 GiB\n"
+    "  scaling            speed-up over the problem's first line, divided by the ratio of the thread counts\n\n"
     "Example:\n"
     "  attend bench b32.h12.q128.k128.d64:lengths=16..128 b1.h16.q1024.k1024.d64:causal --threads 1,2\n";
+
+/* Half a CPU's worth of other work. */
+static const double busy_load = 0.5;
 
 enum { ERROR_BYTES = 512, REPEAT_LIMIT = 1000000 };
 
@@ -52,7 +58,6 @@ struct bench {
     struct problem_string *problems; /* [options->count] */
     struct page_memory read_memory[2]; /* huge, small; mapped when first needed */
     json_t *machine, *results; /* with --json */
-    int width; /* of the longest problem */
     bool headed;
 };
 
@@ -110,16 +115,9 @@ static int parse_problems(struct bench *bench)
     if (!bench->problems)
         return message_failure("not enough memory for %d problems", options->count);
     for (int i = 0; i < options->count; i++) {
-        char error[ERROR_BYTES];
-        const char *text = options->texts[i];
-        if (!problem_string_parse(&bench->problems[i], text, error, sizeof error))
-            return message_usage("problem %s: %s", text, error);
-        const char *unsupported = problem_string_unsupported(&bench->problems[i]);
-        if (unsupported)
-            return message_failure("problem %s: not supported yet by attend %s: %s", text, attend_version(),
-                                   unsupported);
-        if ((int)strlen(text) > bench->width)
-            bench->width = (int)strlen(text);
+        int status = command_problem_read(&bench->problems[i], options->texts[i]);
+        if (status != STATUS_DONE)
+            return status;
     }
     return STATUS_DONE;
 }
@@ -142,9 +140,11 @@ static void report_entry(struct bench *bench, const struct bench_entry *entry, c
         return;
     }
     if (!bench->headed)
-        bench_print_heading(info, bench->width);
+        bench_print_heading(info);
     bench->headed = true;
-    bench_print_entry(entry, bench->width);
+    if (isnan(entry->scaling))
+        bench_print_problem(entry);
+    bench_print_entry(entry);
 }
 
 /* `first` holds the problem's first entry, against which the others scale; it is filled when it is empty. */
@@ -166,10 +166,10 @@ static int measure_entry(struct bench *bench, int index, attend_engine *engine, 
         return message_failure("problem %s: %s", entry.text, error);
     entry.isa = info.isa;
     entry.threads = info.threads > 0 ? info.threads : 1;
+    double speedup = first->measurement.seconds.median / entry.measurement.seconds.median;
+    entry.scaling = first->threads ? speedup * first->threads / entry.threads : (double)NAN;
     if (first->threads == 0)
         *first = entry;
-    double speedup = first->measurement.seconds.median / entry.measurement.seconds.median;
-    entry.scaling = speedup * first->threads / entry.threads;
     report_entry(bench, &entry, &info);
     return STATUS_DONE;
 }
@@ -228,10 +228,22 @@ static int finish_report(struct bench *bench)
     return json_finish(document);
 }
 
+/* Others at work make times longer and limits lower; the figures would not be this machine's. */
+static void note_load(void)
+{
+    double load;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (getloadavg(&load, 1) == 1 && load >= busy_load)
+        message_note("the load average of the last minute is %.2f on %ld CPUs: the machine may not be idle", load,
+                     cpus);
+}
+
 static int measure_all(const struct bench_options *options)
 {
     struct bench bench = { .options = options };
     int status = parse_problems(&bench);
+    if (status == STATUS_DONE)
+        note_load();
     if (options->json)
         bench.results = json_array();
     for (int i = 0; status == STATUS_DONE && i < options->count; i++)

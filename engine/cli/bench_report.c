@@ -65,34 +65,40 @@ json_t *bench_entry_json(const struct bench_entry *entry)
     return result;
 }
 
-void bench_print_heading(const attend_engine_info *info, int width)
+void bench_print_heading(const attend_engine_info *info)
 {
-    printf("%s, %d %s; %s; attend %s; transparent huge pages: %s\n", machine_model(),
-           info->cores ? info->cores : info->cpus, info->cores ? "cores" : "CPUs", machine_compiler(),
-           attend_version(), huge_page_setting());
-    printf("%-*s %7s %-8s %10s %10s %7s %5s %9s %7s %8s %7s %8s\n", width, "problem", "threads", "isa", "median ms",
-           "min ms", "spread", "runs", "GFLOP/s", "of peak", "GB/s", "of read", "scaling");
+    printf("%s, %d %s, %s; %s; attend %s; transparent huge pages: %s\n", machine_model(),
+           info->cores ? info->cores : info->cpus, info->cores ? "cores" : "CPUs", attend_isa_name(info->isa),
+           machine_compiler(), attend_version(), huge_page_setting());
+    printf("Times of one run. Peak and read are the machine's own limits, measured in turns with the runs.\n");
 }
 
-static void print_percent(int width, double fraction)
+void bench_print_problem(const struct bench_entry *entry)
+{
+    printf("\n%s%s\n", entry->text, entry->cold ? " (cold)" : "");
+    printf("%7s %9s %9s %7s %4s %7s %7s %6s %7s %7s\n", "threads", "median ms", "min ms", "spread", "runs", "GFLOP/s",
+           "of peak", "GB/s", "of read", "scaling");
+}
+
+/* A space and a right-aligned percentage of 7 columns. */
+static void print_percent(double fraction)
 {
     if (isfinite(fraction))
-        printf(" %*.1f %%", width - 2, 100 * fraction);
+        printf(" %5.1f %%", 100 * fraction);
     else
-        printf(" %*s", width, "-");
+        printf(" %7s", "-");
 }
 
-void bench_print_entry(const struct bench_entry *entry, int width)
+void bench_print_entry(const struct bench_entry *entry)
 {
     const struct measurement *m = &entry->measurement;
-    printf("%-*s %7d %-8s %10.4g %10.4g", width, entry->text, entry->threads, attend_isa_name(entry->isa),
-           1e3 * m->seconds.median, 1e3 * m->seconds.min);
-    print_percent(7, statistics_spread(&m->seconds));
-    printf(" %5lld %9.1f", (long long)m->rounds, 1e-9 * m->flop_rate);
-    print_percent(7, m->peak_fraction);
-    printf(" %8.1f", 1e-9 * m->byte_rate);
-    print_percent(7, m->read_fraction);
-    print_percent(8, entry->scaling);
-    printf("%s\n", entry->cold ? " cold" : "");
+    printf("%7d %9.3f %9.3f", entry->threads, 1e3 * m->seconds.median, 1e3 * m->seconds.min);
+    print_percent(statistics_spread(&m->seconds));
+    printf(" %4lld %7.1f", (long long)m->rounds, 1e-9 * m->flop_rate);
+    print_percent(m->peak_fraction);
+    printf(" %6.2f", 1e-9 * m->byte_rate);
+    print_percent(m->read_fraction);
+    print_percent(entry->scaling);
+    printf("\n");
     fflush(stdout);
 }

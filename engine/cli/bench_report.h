@@ -14,7 +14,8 @@ struct bench_entry {
     int32_t threads;
     bool cold;
     struct measurement measurement;
-    double scaling; /* speed-up over the problem's first entry divided by the ratio of the thread counts */
+    double scaling; /* speed-up over the problem's first entry divided by the ratio of the thread counts; NAN for the
+                       first */
 };
 
 /* "machine" of the document. */
@@ -22,8 +23,9 @@ json_t *bench_machine_json(const attend_engine_info *info);
 
 json_t *bench_entry_json(const struct bench_entry *entry);
 
-/* The table: problems are `width` characters wide at most. */
-void bench_print_heading(const attend_engine_info *info, int width);
-void bench_print_entry(const struct bench_entry *entry, int width);
+/* The table: one heading for all, then each problem and a line for each of its thread counts. */
+void bench_print_heading(const attend_engine_info *info);
+void bench_print_problem(const struct bench_entry *entry);
+void bench_print_entry(const struct bench_entry *entry);
 
 #endif

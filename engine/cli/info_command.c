@@ -7,7 +7,10 @@
 #include "engine/cli/command_options.h"
 #include "engine/cli/commands.h"
 #include "engine/cli/json_document.h"
+#include "engine/cli/machine_drawing.h"
 #include "engine/cli/messages.h"
+#include "engine/cli/terminal.h"
+#include "engine/cli/text_line.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -15,7 +18,9 @@
 
 static const char help_text[] =
     "Usage: attend info [OPTION]...\n"
-    "Prints the version, instruction sets, the topology as used, the CPU of each thread, and limits found.\n\n"
+    "Prints the version, instruction sets and limits found, and draws the machine: packages, nodes, shared caches,\n"
+    "cores, the CPU of each thread, and CPUs that are not used and why. With --threads, --cpus and --bind it shows\n"
+    "where such a team would sit.\n\n"
     "  --json             print a JSON document\n"
     "  --threads N        size of the team to describe; one thread per usable core unless told\n"
     ENGINE_OPTION_HELP
@@ -162,81 +167,48 @@ static int print_json(const struct facts *facts)
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static void print_count(const char *separator, const char *name, int32_t count)
+static void print_limits(const attend_engine_info *info)
 {
-    if (count == 0)
-        printf("%s%s not known", separator, name);
-    else
-        printf("%s%s %d", separator, name, count);
-}
-
-static void print_size(const char *name, int64_t bytes)
-{
-    if (bytes == 0)
-        printf(", %s not known", name);
-    else if (bytes < 1 << 20)
-        printf(", %s %lld KiB", name, (long long)(bytes >> 10));
-    else
-        printf(", %s %.4g MiB", name, (double)bytes / (1 << 20));
-}
-
-static void print_machine(const struct facts *facts)
-{
-    const attend_engine_info *info = &facts->info;
-    printf("machine            %s\n", machine_model());
-    printf("topology           ");
-    print_count("", "packages", info->packages);
-    print_count(", ", "nodes", info->nodes);
-    print_count(", ", "cores", info->cores);
-    print_count(", ", "CPUs", info->cpus);
-    print_size("L1d", info->l1d_bytes);
-    print_size("L2", info->l2_bytes);
-    print_size("L3", info->l3_bytes);
-    printf("\nlimits             CPUs in the affinity mask %d, ", info->cpus_in_mask);
+    printf("limits             affinity mask of ");
+    printf(info->cpus_in_mask == 1 ? "1 CPU, " : "%d CPUs, ", info->cpus_in_mask);
     if (info->cpu_quota > 0)
-        printf("CPU quota %.4g\n", info->cpu_quota);
+        printf("quota of %.4g CPUs\n", info->cpu_quota);
     else
         printf("no CPU quota\n");
 }
 
-static void print_place(const attend_cpu *cpu)
+static void print_team(const attend_engine_info *info)
 {
-    if (!cpu) {
-        printf("not bound");
-        return;
-    }
-    printf("CPU %d", cpu->cpu);
-    if (cpu->core >= 0)
-        printf(", core %d", cpu->core);
-    if (cpu->node >= 0)
-        printf(", node %d", cpu->node);
-}
-
-static void print_team(const struct facts *facts)
-{
-    const attend_engine_info *info = &facts->info;
-    printf("team               threads %d of %d asked for, bound %d, instruction set %s\n", info->threads,
-           info->threads_requested, info->threads_bound, attend_isa_name(info->isa));
-    for (int32_t m = 0; m < info->threads; m++) {
-        const attend_cpu *cpu = find_member(facts, m);
-        printf("  thread %-9d ", m);
-        print_place(cpu);
-        printf("\n");
-    }
-    for (size_t i = 0; i < facts->cpu_count; i++)
-        if (facts->cpus[i].use != ATTEND_CPU_MEMBER)
-            printf("  CPU %-12d %s\n", facts->cpus[i].cpu, name_use(facts->cpus[i].use));
+    struct text_line line = { .length = 0 };
+    if (info->threads == 0)
+        text_add(&line, "none: everything runs in the calling thread");
+    else
+        text_add_count(&line, info->threads, "thread");
+    if (info->threads > 0 && info->threads < info->threads_requested)
+        text_add(&line, " of %d asked for", info->threads_requested);
+    if (info->threads > 0 && info->threads_bound == info->threads)
+        text_add(&line, info->threads > 1 ? ", each bound to its CPU" : ", bound to its CPU");
+    else if (info->threads_bound > 0)
+        text_add(&line, ", %d of them bound to their CPUs", info->threads_bound);
+    else if (info->threads > 0)
+        text_add(&line, ", not bound: they may run on any CPU of the mask");
+    printf("team               %s\n", line.text);
 }
 
 static int print_text(const struct facts *facts)
 {
+    const attend_engine_info *info = &facts->info;
+    const struct machine_picture picture = { facts->cpus, facts->cpu_count, info, terminal_is_utf8() };
     printf("attend             %s, %s\n", attend_version(), machine_compiler());
     printf("instruction sets  ");
     for (size_t i = 0; i < facts->isa_count; i++)
-        printf(" %s", attend_isa_name(facts->isas[i]));
+        printf(" %s%s", attend_isa_name(facts->isas[i]), facts->isas[i] == info->isa ? " (used)" : "");
     printf("\n");
-    print_machine(facts);
-    print_team(facts);
+    print_limits(info);
+    print_team(info);
+    printf("\n%s\n", machine_model());
+    if (!machine_draw(stdout, &picture))
+        return message_failure("not enough memory to draw %zu CPUs", facts->cpu_count);
     return message_finish_output();
 }
 

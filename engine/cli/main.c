@@ -15,14 +15,14 @@
 
 static const struct command {
     const char *name;
-    int (*run)(int argc, char **argv); /* NULL: of a later release */
+    int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
     { "show", command_show, "every step of attention for a table of tokens" },
     { "run", command_run, "attention of tensors in .npy files" },
     { "info", command_info, "version, instruction sets, topology and limits" },
     { "bench", command_bench, "measure problems against the limits of the machine" },
-    { "explain", NULL, NULL },
+    { "explain", command_explain, "how a problem would be computed, and why" },
 };
 
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
@@ -33,8 +33,7 @@ static int print_help(void)
            "Scaled dot-product attention, softmax(Q*K^T*scale)*V, on CPUs.\n\n"
            "Commands:\n");
     for (int i = 0; i < COMMAND_COUNT; i++)
-        if (commands[i].run)
-            printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+        printf("  %-8s %s\n", commands[i].name, commands[i].summary);
     printf("\n'attend COMMAND --help' tells the options of a command; 'attend --version' the version.\n"
            "Exit status: 0 done, 1 could not, 2 wrong usage.\n\n"
            "Examples:\n"
@@ -48,8 +47,6 @@ static int run_command(int argc, char **argv)
     for (int i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(argv[0], commands[i].name) != 0)
             continue;
-        if (!commands[i].run)
-            return message_failure("%s is not supported yet by attend %s", argv[0], attend_version());
         message_set_command(argv[0]);
         return commands[i].run(argc, argv);
     }

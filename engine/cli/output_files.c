@@ -28,13 +28,22 @@ static int file_count;
 /* What the signal handler unlinks. Entries are set before the file exists and cleared after it is gone. */
 static char *volatile doomed[OUTPUT_FILES_LIMIT];
 
+static void (*volatile tidy)(void);
+
 static void remove_and_die(int number)
 {
+    if (tidy)
+        tidy();
     for (int i = 0; i < OUTPUT_FILES_LIMIT; i++)
         if (doomed[i])
             unlink(doomed[i]);
     /* The disposition was reset on entry; the signal is delivered again when this handler returns. */
     raise(number);
+}
+
+void output_files_before_death(void (*function)(void))
+{
+    tidy = function;
 }
 
 static void catch_signals(void)

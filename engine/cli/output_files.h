@@ -22,6 +22,9 @@ bool output_files_report(int file);
  * removed. */
 bool output_files_commit(void);
 
+/* Calls a function first when one of those signals ends the program; it must be fit for a signal handler. */
+void output_files_before_death(void (*function)(void));
+
 /* Removes the temporary files; the outputs are as they were. Harmless when none is open. */
 void output_files_discard(void);
 

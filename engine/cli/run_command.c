@@ -5,9 +5,11 @@
 
 #include "engine/cli/commands.h"
 #include "engine/cli/messages.h"
+#include "engine/cli/output_files.h"
+#include "engine/cli/progress_display.h"
 #include "engine/cli/run_results.h"
+#include "engine/cli/text_line.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -20,7 +22,7 @@ static const char help_text[] =
     "  --output FILE      context, of the query's rank\n"
     "  --lse FILE         logarithm of the sum of exponentials, shape (batch, heads, rows)\n"
     "  --weights FILE     attention weights, shape (batch, heads, rows, keys)\n"
-    "  --quiet            say nothing unless it fails\n\n"
+    "  --quiet            say nothing unless it fails; long runs show their progress on a terminal otherwise\n\n"
     "Padding: int32 or int64, shape (batch,). Key j is inside when start <= j < start + length; rows likewise.\n"
     "  --key-lengths FILE, --key-starts FILE, --query-lengths FILE, --query-starts FILE\n\n"
     "Visibility; what is given combines.\n"
@@ -39,8 +41,6 @@ static const char help_text[] =
     "  attend run --query query.npy --key key.npy --value value.npy --output context.npy \\\n"
     "             --key-lengths lengths.npy --query-lengths lengths.npy --causal bottom-right\n";
 
-enum { TEXT_BYTES = 256 };
-
 static double now(void)
 {
     struct timespec time;
@@ -50,41 +50,24 @@ static double now(void)
 
 /* ---- what ran where ---------------------------------------------------------------------------------------------- */
 
-static void append(char *text, size_t *length, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-/* Appends to text[TEXT_BYTES], cut to fit. */
-static void append(char *text, size_t *length, const char *format, ...)
+static void append_sizes(struct text_line *line, const attend_problem *problem)
 {
-    va_list arguments;
-    va_start(arguments, format);
-    int written = vsnprintf(text + *length, TEXT_BYTES - *length, format, arguments);
-    va_end(arguments);
-    *length += (size_t)written < TEXT_BYTES - *length ? (size_t)written : TEXT_BYTES - 1 - *length;
-}
-
-static void append_count(char *text, size_t *length, int64_t count, const char *noun)
-{
-    append(text, length, "%lld %s%s", (long long)count, noun, count == 1 ? "" : "s");
-}
-
-static void append_sizes(char *text, size_t *length, const attend_problem *problem)
-{
-    append_count(text, length, problem->batch, "item");
-    append(text, length, ", ");
-    append_count(text, length, problem->heads, "head");
+    text_add_count(line, problem->batch, "item");
+    text_add(line, ", ");
+    text_add_count(line, problem->heads, "head");
     if (problem->kv_heads != problem->heads)
-        append(text, length, " on %lld", (long long)problem->kv_heads);
-    append(text, length, ", ");
-    append_count(text, length, problem->rows, "row");
-    append(text, length, ", ");
-    append_count(text, length, problem->keys, "key");
-    append(text, length, ", width %lld", (long long)problem->d_k);
+        text_add(line, " on %lld", (long long)problem->kv_heads);
+    text_add(line, ", ");
+    text_add_count(line, problem->rows, "row");
+    text_add(line, ", ");
+    text_add_count(line, problem->keys, "key");
+    text_add(line, ", width %lld", (long long)problem->d_k);
     if (problem->d_v != problem->d_k)
-        append(text, length, " and %lld", (long long)problem->d_v);
+        text_add(line, " and %lld", (long long)problem->d_v);
 }
 
 /* CPUs that members are bound to, as in " on CPUs 0-3,8". */
-static void append_cpus(char *text, size_t *length, attend_engine *engine)
+static void append_cpus(struct text_line *line, attend_engine *engine)
 {
     size_t count = attend_engine_cpus(engine, NULL, 0);
     attend_cpu *cpus = calloc(count + 1, sizeof *cpus);
@@ -98,71 +81,75 @@ static void append_cpus(char *text, size_t *length, attend_engine *engine)
         size_t last = i;
         while (last + 1 < count && cpus[last + 1].member >= 0 && cpus[last + 1].cpu == cpus[last].cpu + 1)
             last++;
-        append(text, length, last > i ? "%s%d-%d" : "%s%d", separator, cpus[i].cpu, cpus[last].cpu);
+        text_add(line, last > i ? "%s%d-%d" : "%s%d", separator, cpus[i].cpu, cpus[last].cpu);
         separator = ",";
         i = last;
     }
     free(cpus);
 }
 
-static void append_team(char *text, size_t *length, attend_engine *engine, const attend_explanation *explanation)
+static void append_team(struct text_line *line, attend_engine *engine, const attend_explanation *explanation)
 {
     attend_engine_info info = ATTEND_ENGINE_INFO_INIT;
     if (attend_engine_describe(engine, &info) != ATTEND_OK)
         return;
     if (info.threads == 0 || explanation->inline_run) {
-        append(text, length, "in the calling thread");
+        text_add(line, "in the calling thread");
     } else {
-        append_count(text, length, info.threads, "thread");
+        text_add_count(line, info.threads, "thread");
         if (info.threads_bound > 0)
-            append_cpus(text, length, engine);
+            append_cpus(line, engine);
         else
-            append(text, length, ", not bound");
+            text_add(line, ", not bound");
     }
-    append(text, length, ", %s", attend_isa_name(info.isa));
-}
-
-/* A large number with a unit: 6.3 M. */
-static void append_amount(char *text, size_t *length, double amount)
-{
-    static const char *const units[] = { "", " k", " M", " G", " T" };
-    int unit = 0;
-    for (; amount >= 1000 && unit < 4; unit++)
-        amount /= 1000;
-    append(text, length, unit ? "%.1f%s" : "%.0f%s", amount, units[unit]);
+    text_add(line, ", %s", attend_isa_name(info.isa));
 }
 
 static void report_run(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs, double seconds)
 {
     attend_explanation explanation = ATTEND_EXPLANATION_INIT;
-    char text[TEXT_BYTES] = "";
-    size_t length = 0;
+    struct text_line line = { .length = 0 };
     if (attend_plan_explain(plan, &inputs->args, &explanation) != ATTEND_OK)
         return;
-    append_sizes(text, &length, &inputs->problem);
-    append(text, &length, "; ");
-    append_team(text, &length, engine, &explanation);
-    append(text, &length, seconds < 1 ? "; %.3g ms" : "; %.4g s", seconds < 1 ? 1e3 * seconds : seconds);
-    append(text, &length, " for one run, planning excluded");
+    append_sizes(&line, &inputs->problem);
+    text_add(&line, "; ");
+    append_team(&line, engine, &explanation);
+    text_add(&line, seconds < 1 ? "; %.3g ms" : "; %.4g s", seconds < 1 ? 1e3 * seconds : seconds);
+    text_add(&line, " for one run, planning excluded");
     if (explanation.padded_pairs > 0) {
         /* Small problems compute more than they hold: whole register tiles. */
         double skipped = 1 - explanation.computed_pairs / explanation.padded_pairs;
-        append(text, &length, "; %.1f %% of ", skipped > 0 ? 100 * skipped : 0);
-        append_amount(text, &length, explanation.padded_pairs);
-        append(text, &length, " padded pairs skipped");
+        text_add(&line, "; %.1f %% of ", skipped > 0 ? 100 * skipped : 0);
+        text_add_amount(&line, explanation.padded_pairs);
+        text_add(&line, " padded pairs skipped");
     }
-    message_note("%s", text);
+    message_note("%s", line.text);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-static int run_plan(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs,
-                    struct run_results *results)
+/* Runs with its progress on the terminal. False: the library failed. */
+static bool run_shown(const attend_plan *plan, const attend_args *given, bool quiet, double *seconds)
 {
+    attend_args args = *given;
+    attend_progress progress = { 0, 0 };
+    args.progress = &progress;
+    output_files_before_death(progress_display_wipe);
+    if (!quiet)
+        progress_display_begin(&progress);
     double start = now();
-    if (attend_run(plan, &inputs->args) != ATTEND_OK)
+    attend_status status = attend_run(plan, &args);
+    *seconds = now() - start;
+    progress_display_end();
+    return status == ATTEND_OK;
+}
+
+static int run_plan(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs,
+                    struct run_results *results, bool quiet)
+{
+    double seconds;
+    if (!run_shown(plan, &inputs->args, quiet, &seconds))
         return message_failure("%s", attend_last_error());
-    double seconds = now() - start;
     int status = run_results_write(results);
     if (status == STATUS_DONE)
         report_run(engine, plan, inputs, seconds);
@@ -177,7 +164,7 @@ static int run_engine(const struct run_inputs *inputs, struct run_results *resul
     if (status == STATUS_DONE && attend_plan_create(&plan, engine, &inputs->problem) != ATTEND_OK)
         status = message_failure("%s", attend_last_error());
     if (status == STATUS_DONE)
-        status = run_plan(engine, plan, inputs, results);
+        status = run_plan(engine, plan, inputs, results, options->quiet);
     attend_plan_destroy(plan);
     attend_engine_destroy(engine);
     return status;

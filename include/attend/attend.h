@@ -374,6 +374,10 @@ typedef struct attend_explanation {
     int64_t tiles_full, tiles_partial, tiles_skipped; /* (unit, KV tile) pairs by what their rows see of the range */
     int64_t workspace_bytes; /* per run */
     int64_t scratch_bytes;   /* per team member */
+    double multiply_adds;    /* d_k + d_v for each pair that ranges and causal rule leave visible */
+    int64_t inline_limit;    /* jobs below so many multiply-adds run in the caller, and all do without a team; -1: never */
+    int64_t unit_rows_most;  /* unit_rows is this, or less to have several units for every member */
+    int64_t padding_units;   /* of the units, those that clear an item's padding rows */
 } attend_explanation;
 
 #ifdef __cplusplus

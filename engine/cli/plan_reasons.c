@@ -1,0 +1,125 @@
+/* See plan_reasons.h. */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "engine/cli/plan_reasons.h"
+
+enum { ISA_LIMIT = 16 };
+
+/* Shares below this are not worth a word. */
+static const double least_share = 0.0005;
+
+static struct text_line *add_reason(struct plan_reasons *reasons, const char *name, const char *label)
+{
+    int index = reasons->count++;
+    reasons->of[index].name = name;
+    reasons->of[index].label = label;
+    return &reasons->of[index].sentence;
+}
+
+static void tell_kernel(struct text_line *line, const struct plan_view *view)
+{
+    attend_isa isas[ISA_LIMIT];
+    size_t count = attend_isa_available(isas, ISA_LIMIT);
+    const char *name = attend_isa_name(view->isa);
+    if (view->isa_asked && view->isa != isas[0])
+        text_add(line, "%s: asked for with --isa; the best here is %s, of", name, attend_isa_name(isas[0]));
+    else
+        text_add(line, "%s: %sthe best that processor, system and build offer, of", name,
+                 view->isa_asked ? "asked for with --isa, and " : "");
+    for (size_t i = 0; i < count && i < ISA_LIMIT; i++)
+        text_add(line, " %s", attend_isa_name(isas[i]));
+}
+
+static void tell_place(struct text_line *line, const struct plan_view *view)
+{
+    const attend_explanation *plan = &view->plan;
+    if (view->threads == 0) {
+        text_add(line, "the engine has no team");
+        return;
+    }
+    text_add(line, "the job has ");
+    text_add_amount(line, plan->multiply_adds);
+    text_add(line, " multiply-adds, the threshold is ");
+    text_add_amount(line, (double)plan->inline_limit);
+    if (plan->inline_run)
+        text_add(line, "; waking the team would cost more than it saves");
+}
+
+static void tell_units(struct text_line *line, const struct plan_view *view)
+{
+    const attend_explanation *plan = &view->plan;
+    const attend_problem *problem = &view->data->problem;
+    if (plan->units == 0) {
+        text_add(line, "there is no row to compute");
+        return;
+    }
+    text_add_count(line, problem->batch, "item");
+    text_add(line, " with ");
+    text_add_count(line, problem->kv_heads, "kv head");
+    text_add(line, ", the rows of each cut evenly into pieces of at most %lld", (long long)plan->unit_rows);
+    if (problem->heads > problem->kv_heads)
+        text_add(line, " (%lld query heads share a kv head, so their rows count together)",
+                 (long long)(problem->heads / problem->kv_heads));
+    if (plan->unit_rows < plan->unit_rows_most)
+        text_add(line, ", halved down from %lld to have more of them to share", (long long)plan->unit_rows_most);
+    if (plan->padding_units > 0)
+        text_add(line, "; %lld units only clear the padding rows of an item", (long long)plan->padding_units);
+}
+
+/* Pairs inside the ranges of their items, before any rule. */
+static double pairs_in_ranges(const struct problem_data *data)
+{
+    const attend_problem *problem = &data->problem;
+    const attend_args *args = &data->args;
+    double pairs = 0;
+    for (int64_t item = 0; item < problem->batch; item++) {
+        int64_t keys = args->key_lengths ? args->key_lengths[item] : problem->keys;
+        int64_t rows = args->query_lengths ? args->query_lengths[item] : problem->rows;
+        pairs += (double)rows * (double)keys;
+    }
+    return pairs * (double)problem->heads;
+}
+
+static void tell_skipped(struct text_line *line, const struct plan_view *view)
+{
+    const attend_explanation *plan = &view->plan;
+    double inside = pairs_in_ranges(view->data);
+    double padding = (plan->padded_pairs - inside) / plan->padded_pairs;
+    double hidden = (inside - plan->computed_pairs) / plan->padded_pairs;
+    const char *separator = "";
+    if (!(plan->padded_pairs > 0)) {
+        text_add(line, "there is no pair of row and key");
+        return;
+    }
+    if (padding > least_share) {
+        text_add(line, "%.1f %% of the padded pairs: outside lengths=%lld..%lld", 100 * padding,
+                 (long long)view->problem->shortest, (long long)view->problem->longest);
+        separator = "; ";
+    }
+    if (hidden > least_share) {
+        text_add(line, "%s%.1f %% of the padded pairs: keys after the causal diagonal (%s)", separator, 100 * hidden,
+                 view->problem->causal == PROBLEM_CAUSAL_TOP_LEFT ? "top-left" : "bottom-right");
+        separator = "; ";
+    }
+    if (!*separator)
+        text_add(line, plan->visible_pairs < plan->computed_pairs
+                           ? "nothing: what the causal rule hides lies within register tiles"
+                           : "nothing: every row sees every key");
+    else if (plan->computed_pairs > 0 && 1 - plan->visible_pairs / plan->computed_pairs > least_share)
+        text_add(line, "; %.1f %% of the computed pairs are hidden, in register tiles that the diagonal cuts",
+                 100 * (1 - plan->visible_pairs / plan->computed_pairs));
+}
+
+void plan_reasons_tell(struct plan_reasons *reasons, const struct plan_view *view)
+{
+    *reasons = (struct plan_reasons){ .count = 0 };
+    tell_kernel(add_reason(reasons, "kernel", "why the kernel"), view);
+    text_add(add_reason(reasons, "kv_tile", "why the KV tile"),
+             "%lld keys everywhere: sums follow the tiles, so results keep their bits on any machine",
+             (long long)view->plan.kv_tile);
+    tell_place(add_reason(reasons, "place", view->plan.inline_run ? "why inline" : "why the team"), view);
+    tell_units(add_reason(reasons, "units", "why the units"), view);
+    tell_skipped(add_reason(reasons, "skipped", "what is skipped"), view);
+}

@@ -1,0 +1,213 @@
+#!/bin/sh
+# Checks from outside what the command tells about the machine and about plans: attend explain, the drawing of attend
+# info, the table of attend bench, and the progress that attend run shows on a terminal. $ATTEND names the command
+# (./attend unless set). Prints one line per check and a closing count; fails when any check failed.
+
+ATTEND=${ATTEND:-./attend}
+case $ATTEND in /*) ;; *) ATTEND=$PWD/$ATTEND ;; esac
+folder=$(mktemp -d "${TMPDIR:-/tmp}/attend-machine.XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$folder" || exit 1
+passed=0 failed=0
+
+# check NAME COMMAND...: passes when the command succeeds.
+check()
+{
+    name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "ok - $name"
+    else
+        failed=$((failed + 1))
+        echo "not ok - $name"
+        sed 's/^/#   /' stdout stderr
+    fi
+}
+
+# attend ARGUMENT...: runs the command; leaves $status, and the files stdout and stderr.
+attend()
+{
+    "$ATTEND" "$@" >stdout 2>stderr
+    status=$?
+}
+
+# says WORDS...: succeeded silently, and each of the words stands in the output, wherever its lines are broken.
+says()
+{
+    test $status -eq 0 && test ! -s stderr || return 1
+    tr -s ' \n' ' ' <stdout >words
+    for words in "$@"; do
+        grep -q -F -e "$words" words || { echo "#   missing: $words"; return 1; }
+    done
+}
+
+# refuses NAME STATUS WORDS ARGUMENT...
+refuses()
+{
+    what=$1 wanted=$2 words=$3
+    shift 3
+    attend "$@"
+    check "$what" refused
+}
+
+refused()
+{
+    test $status -eq $wanted && test ! -s stdout && grep -q -F -e "$words" stderr
+}
+
+# Builds without OpenMP have no team: everything runs in the calling thread.
+team=yes
+"$ATTEND" info | grep -q '^team *none' && team=no && echo "# skipped: what only a team does"
+
+# ---- explain --------------------------------------------------------------------------------------------------------
+
+attend explain b4.h2.q100.k100.d64:causal:lengths=40..100
+# The lengths are 40, 60, 80 and 100: 21600 of 40000 pairs are inside, and n(n + 1)/2 of n^2 are visible.
+check "explain: pairs of lengths and causal" says "80.0 k padded" "21.9 k visible" "2.8 M multiply-adds" \
+    "46.0 % of the padded pairs: outside lengths=40..100" "keys after the causal diagonal" "bottom-right" \
+    "3 units only clear the padding rows" "KV tiles of 512 keys"
+test $team = no || check "explain: the threshold of the team" says "the job has 2.8 M multiply-adds, the threshold is"
+attend explain b1.h2.q8.k8.d4 --isa portable
+check "explain: a small job runs inline" says "in the calling thread" "128 padded, 128 computed, 128 visible" \
+    "portable: asked for with --isa" "nothing: every row sees every key" "why inline"
+attend explain b2.h1.q600.k1200.d16:causal-top-left --threads 3
+check "explain: top-left hides the last keys" says "(top-left)" "keys after the causal diagonal"
+test $team = no || check "explain: the team asked for" says "team of 3 threads"
+attend explain b1.h1.q0.k4.d8
+check "explain: no rows" says "there is no row to compute" "there is no pair"
+attend explain b1.h64.q1000000.k1000000.d128:causal
+check "explain: takes no memory for tensors" says "64.0 T padded"
+attend explain b8.h12.g4.q512.k512.d64
+check "explain: grouped heads" says "8 items with 4 kv heads" "3 query heads share a kv head"
+refuses "explain: two problems" 2 "'b1.h1.q1.k1.d1' is a second problem" explain b1.h1.q4.k4.d8 b1.h1.q1.k1.d1
+refuses "explain: no problem" 2 "a problem is missing" explain --json
+refuses "explain: garbled problem" 2 "problem b1.x9: size 'x9' is not known" explain b1.x9
+refuses "explain: unknown option" 2 "there is no option --cpus" explain b1.h1.q4.k4.d8 --cpus 0
+for option in window=3,0 bf16 exact packed softcap=5 page=16; do
+    refuses "explain: $option is of a later release" 1 "not supported yet by attend 0." explain \
+        b1.h1.q4.k4.d8:$option
+done
+
+if python3 -c '' 2>/dev/null; then
+    cat >explain.py <<'END'
+import json, sys
+plan = json.load(open("stdout"))
+assert plan["problem"] == "b4.h2.q100.k100.d64:causal:lengths=40..100" and plan["threads"] in (0, 2)
+n = [40, 60, 80, 100]
+visible = 2 * sum(x * (x + 1) // 2 for x in n)
+assert plan["pairs"]["padded"] == 80000 and plan["pairs"]["visible"] == visible
+assert visible <= plan["pairs"]["computed"] <= 2 * sum(x * x for x in n)
+assert plan["multiply_adds"] == visible * 128 and plan["inline_limit"] > 0
+assert plan["inline"] is (plan["threads"] == 0 or visible * 128 < plan["inline_limit"])
+assert plan["padding_units"] == 3 < plan["units"] and plan["blocks"]["kv_tile"] == 512
+assert sum(plan["tiles"].values()) == plan["units"] - plan["padding_units"]
+assert plan["workspace_bytes"] > plan["scratch_bytes"] > 0
+assert set(plan["why"]) == {"kernel", "kv_tile", "place", "units", "skipped"}
+END
+    attend explain b4.h2.q100.k100.d64:causal:lengths=40..100 --threads 2 --json
+    check "explain --json is what it should be" python3 explain.py
+    "$ATTEND" info --json >stdout 2>stderr
+    check "info --json still has its entries" python3 -c 'import json
+info = json.load(open("stdout"))
+assert {"version", "isas", "machine", "engine", "members", "cpus", "limits"} <= set(info)
+assert len(info["members"]) == info["engine"]["threads"]'
+else
+    echo "# skipped: no python3"
+fi
+
+# ---- info -----------------------------------------------------------------------------------------------------------
+
+LC_ALL=C "$ATTEND" info >stdout 2>stderr
+status=$?
+check "info draws in ASCII" says "CPU" '`- '
+ascii_only() { ! LC_ALL=C grep -q "$(printf '[\200-\377]')" stdout; }
+check "no other byte in ASCII" ascii_only
+if locale -a 2>/dev/null | grep -q -i -e '^C\.utf-*8$'; then
+    LC_ALL=C.UTF-8 "$ATTEND" info >stdout 2>stderr
+    status=$?
+    check "info draws boxes in UTF-8" says "└─ "
+fi
+attend info --threads 1 --bind off
+test $team = no || check "info previews an unbound team" says "1 thread, not bound" "eligible"
+
+# ---- bench ----------------------------------------------------------------------------------------------------------
+
+"$ATTEND" bench b1.h2.q64.k64.d16 b1.h1.q8.k8.d8 --threads 1,2 --repeat 1 >stdout 2>stderr
+status=$?
+narrow_table() { test $status -eq 0 && ! tail -n +3 stdout | grep -q '.\{81,\}'; }
+check "the table fits 80 columns" narrow_table
+four_lines() { test "$(grep -c '^ *[12] .* %' stdout)" -eq 4 && test "$(grep -c 'median ms' stdout)" -eq 2; }
+check "a line for each problem and thread count" four_lines
+first_does_not_scale() { test "$(grep -c '^ *1 .* -$' stdout)" -eq 2 && test "$(grep -c '^ *[12] .* %$' stdout)" -eq 2; }
+check "scaling counts from the first line" first_does_not_scale
+
+# ---- progress -------------------------------------------------------------------------------------------------------
+
+# zeros FILE ROWS: heads 2, width 64, all zero.
+zeros()
+{
+    printf '\223NUMPY\001\000\166\000' >"$1"
+    printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2, $2, 64), }" >>"$1"
+    head -c $((2 * $2 * 64 * 4)) /dev/zero >>"$1"
+}
+
+# terminal COLUMNS COMMAND: runs a shell command on a pseudo terminal; leaves $status and the file stdout.
+terminal()
+{
+    : >stderr
+    SHELL=/bin/sh script -q -e -c "stty columns $1; $2" stdout </dev/null >/dev/null 2>&1
+    status=$?
+}
+
+frames()
+{
+    tr '\r' '\n' <stdout | grep -E '^ *[0-9]+ % +\['
+}
+
+# Timing decides nothing: a machine that is done within a second may show no progress.
+took_long()
+{
+    tr '\r' '\n' <stdout | grep -q -E '; ([2-9]|[1-9][0-9]+|1\.[0-9]*)( |\.[0-9]+ )s for one run'
+}
+
+progress_shown()
+{
+    test $status -eq 0 || return 1
+    took_long || { echo "# skipped: the run is over too soon"; return 0; }
+    frames | grep -q -E '^ *[0-9]+ % \[[#.]+\]  .*GFLOP/s  .*left'
+}
+
+narrow_frames() { ! frames | grep -q '.\{40,\}'; }
+wiped() { test -z "$(frames)" || tr '\r' '\n' <stdout | grep -q -E '^ {30,}$'; }
+nothing_shown() { test $status -eq 0 && test -z "$(frames)"; }
+# 124 is the status of timeout when it had to interrupt.
+no_files() { test -z "$(ls | grep '^o\.npy\.')" && { test $status -ne 124 || test ! -e o.npy; }; }
+
+if script -q -e -c true /dev/null </dev/null >/dev/null 2>&1; then
+    zeros in.npy 4096
+    tensors="--query in.npy --key in.npy --value in.npy --output o.npy"
+    run="env LC_ALL=C '$ATTEND' run $tensors --isa portable --threads 1"
+    terminal 40 "$run"
+    check "progress on a terminal of 40 columns" progress_shown
+    check "progress fits the terminal" narrow_frames
+    check "progress is wiped" wiped
+    rm -f o.npy
+    terminal 80 "timeout --foreground -s INT 0.9 $run"
+    check "an interrupted run leaves no file" no_files
+    check "an interrupted run wipes its progress" wiped
+    rm -f o.npy
+    zeros in.npy 64
+    terminal 80 "$run"
+    check "a short run shows no progress" nothing_shown
+    zeros in.npy 2048
+    terminal 80 "$run --quiet"
+    check "--quiet shows no progress" nothing_shown
+    rm -f o.npy
+else
+    echo "# skipped: no script command for a pseudo terminal"
+fi
+
+echo "$passed passed, $failed failed"
+test $failed -eq 0

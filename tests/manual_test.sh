@@ -1,0 +1,109 @@
+#!/bin/sh
+# The manual page and the completion for bash follow the command: every long option that a command's --help prints has
+# its place in both, and the completion offers no other. Also what the completion answers to some command lines; skipped
+# without bash. $ATTEND names the command (./attend unless set).
+
+ATTEND=${ATTEND:-./attend}
+sources=${TEST_SRCDIR:-.}/engine/cli
+folder=$(mktemp -d "${TMPDIR:-/tmp}/attend-manual.XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 1' HUP INT TERM
+passed=0 failed=0
+
+# check NAME COMMAND...: passes when the command succeeds.
+check()
+{
+    name=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+        echo "ok - $name"
+    else
+        failed=$((failed + 1))
+        echo "not ok - $name"
+    fi
+}
+
+# The lines of the page about a command: its section, and that of the team.
+page_of()
+{
+    sed -n "/^\.Sh $(echo "$1" | tr '[:lower:]' '[:upper:]')\$/,/^\.Sh/p; /^\.Sh TEAM/,/^\.Sh/p" "$sources/attend.1"
+}
+
+# complete_line LINE: what the completion offers at its end, a line each.
+complete_line()
+{
+    bash -c '. "$1"; COMP_LINE=$2; COMP_POINT=${#2}; COMP_WORDBREAKS=$(printf " \t\n\"><=;|&(:"); _attend
+        printf "%s\n" "${COMPREPLY[@]}"' - "$sources/attend.bash" "$1"
+}
+
+# offers LINE WORD...: exactly these, in this order.
+offers()
+{
+    line=$1
+    shift
+    offered=$(complete_line "$line" | tr '\n' ' ')
+    test "$offered" = "$* " || { echo "#   '$line' offers: $offered"; return 1; }
+}
+
+in_page() { page_of "$1" | grep -q -E -e "Fl -$(echo "$2" | cut -c3-)( |\$)"; }
+in_completion() { complete_line "attend $1 --" | grep -q -x -e "$2"; }
+in_help() { test "$2" = --help || grep -q -x -e "$2" "$folder/options"; }
+
+have_bash=no
+bash -c 'test "${BASH_VERSINFO[0]}" -ge 4' 2>/dev/null && have_bash=yes
+test $have_bash = yes || echo "# skipped: the completion, there is no bash 4"
+
+# ---- options --------------------------------------------------------------------------------------------------------
+
+for command in run show info bench explain; do
+    check "$command --help is there" sh -c '"$1" "$2" --help >"$3"' - "$ATTEND" $command "$folder/help"
+    grep -o -E -e '--[a-z][a-z-]*' "$folder/help" | sort -u >"$folder/options"
+    check "$command --help prints options" test -s "$folder/options"
+    check "$command --help has an example" grep -q "^  attend $command " "$folder/help"
+    for option in $(cat "$folder/options"); do
+        check "$command $option is in the manual page" in_page $command $option
+        test $have_bash = no || check "$command $option is in the completion" in_completion $command $option
+    done
+    test $have_bash = no && continue
+    for option in $(complete_line "attend $command --"); do
+        check "$command $option of the completion exists" in_help $command $option
+    done
+done
+for option in --help --version; do
+    check "$option is in the manual page" grep -q "Fl -$(echo $option | cut -c3-)" "$sources/attend.1"
+done
+
+# ---- the manual page ------------------------------------------------------------------------------------------------
+
+if groff -v >/dev/null 2>&1; then
+    groff -ww -mandoc -Tascii "$sources/attend.1" >"$folder/page" 2>"$folder/complaints"
+    check "groff formats the page without a word" test ! -s "$folder/complaints" -a -s "$folder/page"
+else
+    echo "# skipped: groff"
+fi
+
+# ---- answers of the completion --------------------------------------------------------------------------------------
+
+if test $have_bash = yes; then
+    check "commands" offers "attend " run show info bench explain --help --version
+    check "a command begun" offers "attend e" explain
+    check "an option begun" offers "attend run --key-" --key-lengths --key-starts
+    check "words of --causal" offers "attend run --causal " top-left bottom-right
+    check "a word behind an equal sign" offers "attend run --causal=t" top-left
+    check "words of --bind" offers "attend info --bind " auto cores off
+    check "instruction sets" offers "attend explain --isa a" auto avx2 avx512
+    check "options of info only" offers "attend info --" --threads --cpus --bind --isa --json --help
+    check "a problem" offers "attend bench b8" b8.h12.q512.k512.d64
+    check "options of a problem" offers "attend explain b1.h1.q1.k1.d1:ca" causal causal-top-left
+    check "a further option of a problem" offers "attend bench b1.h1.q1.k1.d1:left:memory=h" huge
+    check "no word for a number" offers "attend bench --repeat " ""
+    cd "$folder" || exit 1
+    case $sources in /*) ;; *) sources=$OLDPWD/$sources ;; esac
+    mkdir files && : >files/query.npy
+    check "files of a file option" offers "attend run --query files/q" files/query.npy
+    check "files of show" offers "attend show files/" files/query.npy
+fi
+
+echo "$passed passed, $failed failed"
+test $failed -eq 0
