@@ -3,35 +3,8 @@
 # results against numbers computed by hand and, where python3 has NumPy, by NumPy. $ATTEND names the command (./attend
 # unless set). Prints one line per check and a closing count; fails when any check failed.
 
-ATTEND=${ATTEND:-./attend}
-case $ATTEND in /*) ;; *) ATTEND=$PWD/$ATTEND ;; esac
-folder=$(mktemp -d "${TMPDIR:-/tmp}/attend-command.XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$folder" || exit 1
-passed=0 failed=0
-
-# check NAME COMMAND...: passes when the command succeeds.
-check()
-{
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok - $name"
-    else
-        failed=$((failed + 1))
-        echo "not ok - $name"
-        sed 's/^/#   /' stderr
-    fi
-}
-
-# attend ARGUMENT...: runs the command; leaves $status, and the files stdout and stderr.
-attend()
-{
-    "$ATTEND" "$@" >stdout 2>stderr
-    status=$?
-}
+suite=command
+. "${TEST_SRCDIR:-.}/tests/shell_checks.sh"
 
 # npy FILE DESCR FORTRAN SHAPE DATA: writes a .npy file. DATA is a printf format of octal escapes.
 npy()
@@ -383,5 +356,4 @@ else
     echo "# skipped: no python3 with NumPy"
 fi
 
-echo "$passed passed, $failed failed"
-test $failed -eq 0
+finish

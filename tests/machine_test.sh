@@ -3,35 +3,8 @@
 # info, the table of attend bench, and the progress that attend run shows on a terminal. $ATTEND names the command
 # (./attend unless set). Prints one line per check and a closing count; fails when any check failed.
 
-ATTEND=${ATTEND:-./attend}
-case $ATTEND in /*) ;; *) ATTEND=$PWD/$ATTEND ;; esac
-folder=$(mktemp -d "${TMPDIR:-/tmp}/attend-machine.XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$folder" || exit 1
-passed=0 failed=0
-
-# check NAME COMMAND...: passes when the command succeeds.
-check()
-{
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok - $name"
-    else
-        failed=$((failed + 1))
-        echo "not ok - $name"
-        sed 's/^/#   /' stdout stderr
-    fi
-}
-
-# attend ARGUMENT...: runs the command; leaves $status, and the files stdout and stderr.
-attend()
-{
-    "$ATTEND" "$@" >stdout 2>stderr
-    status=$?
-}
+suite=machine
+. "${TEST_SRCDIR:-.}/tests/shell_checks.sh"
 
 # says WORDS...: succeeded silently, and each of the words stands in the output, wherever its lines are broken.
 says()
@@ -209,5 +182,4 @@ else
     echo "# skipped: no script command for a pseudo terminal"
 fi
 
-echo "$passed passed, $failed failed"
-test $failed -eq 0
+finish

@@ -3,26 +3,9 @@
 # its place in both, and the completion offers no other. Also what the completion answers to some command lines; skipped
 # without bash. $ATTEND names the command (./attend unless set).
 
-ATTEND=${ATTEND:-./attend}
-sources=${TEST_SRCDIR:-.}/engine/cli
-folder=$(mktemp -d "${TMPDIR:-/tmp}/attend-manual.XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0 failed=0
-
-# check NAME COMMAND...: passes when the command succeeds.
-check()
-{
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok - $name"
-    else
-        failed=$((failed + 1))
-        echo "not ok - $name"
-    fi
-}
+suite=manual
+. "${TEST_SRCDIR:-.}/tests/shell_checks.sh"
+sources=$top/engine/cli
 
 # The lines of the page about a command: its section, and that of the team.
 page_of()
@@ -105,5 +88,4 @@ if test $have_bash = yes; then
     check "files of show" offers "attend show files/" files/query.npy
 fi
 
-echo "$passed passed, $failed failed"
-test $failed -eq 0
+finish

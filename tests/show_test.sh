@@ -4,32 +4,12 @@
 # (./attend unless set), $TEST_SRCDIR the top of the sources. Prints one line per check and a closing count; fails when
 # any check failed.
 
-ATTEND=${ATTEND:-./attend}
-case $ATTEND in /*) ;; *) ATTEND=$PWD/$ATTEND ;; esac
-fixtures=$(cd "${TEST_SRCDIR:-.}" && pwd)/tests/fixtures
-folder=$(mktemp -d "${TMPDIR:-/tmp}/attend-show.XXXXXX") || exit 1
-trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' HUP INT TERM
-cd "$folder" || exit 1
+suite=show
+. "${TEST_SRCDIR:-.}/tests/shell_checks.sh"
+fixtures=$top/tests/fixtures
 ticket=$fixtures/support_ticket_vectors.csv worked=$fixtures/worked_example_vectors.csv
 escape=$(printf '\033')
-passed=0 failed=0
 unset NO_COLOR
-
-# check NAME COMMAND...: passes when the command succeeds.
-check()
-{
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-        echo "ok - $name"
-    else
-        failed=$((failed + 1))
-        echo "not ok - $name"
-        sed 's/^/#   /' stderr
-    fi
-}
 
 # show ARGUMENT...: runs the command; leaves $status, and the files stdout and stderr.
 show()
@@ -402,5 +382,4 @@ if test -w /dev/full; then
     check "no picture when the tables could not be printed" refused
 fi
 
-echo "$passed passed, $failed failed"
-test $failed -eq 0
+finish

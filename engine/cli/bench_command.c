@@ -63,11 +63,12 @@ struct bench {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static int read_option(struct bench_options *options, int option, char **argv)
+static int read_option(void *target, int option, int place)
 {
+    struct bench_options *options = target;
+    (void)place;
     switch (option) {
     case OPTION_JSON: options->json = true; return STATUS_DONE;
-    case OPTION_HELP: options->help = true; return STATUS_DONE;
     case OPTION_COLD: options->cold = true; return STATUS_DONE;
     case OPTION_REPEAT:
         if (!option_read_whole(optarg, 1, REPEAT_LIMIT, &options->repeat))
@@ -78,8 +79,6 @@ static int read_option(struct bench_options *options, int option, char **argv)
             return message_usage("--threads is '%s'; it must list numbers from 1 to %d, as in 1,2", optarg,
                                  THREADS_LIMIT);
         return STATUS_DONE;
-    case ':':
-    case '?': return option_report_unknown(option, argv);
     default: return engine_settings_read(&options->engine, option, optarg);
     }
 }
@@ -94,11 +93,7 @@ static int read_options(struct bench_options *options, int argc, char **argv)
         ENGINE_OPTION_ENTRIES,
         { NULL, 0, NULL, 0 },
     };
-    int option, status = STATUS_DONE;
-    opterr = 0;
-    optind = 1;
-    while (status == STATUS_DONE && !options->help && (option = getopt_long(argc, argv, ":", table, NULL)) != -1)
-        status = read_option(options, option, argv);
+    int status = options_walk(argc, argv, table, read_option, options, &options->help);
     options->texts = argv + optind;
     options->count = argc - optind;
     if (status == STATUS_DONE && !options->help && options->count == 0)
@@ -263,8 +258,7 @@ int command_bench(int argc, char **argv)
     struct bench_options options = { .count = 0 };
     int status = read_options(&options, argc, argv);
     if (status == STATUS_DONE && options.help) {
-        fputs(help_text, stdout);
-        status = message_finish_output();
+        status = options_print_help(help_text);
     } else if (status == STATUS_DONE) {
         status = measure_all(&options);
     }

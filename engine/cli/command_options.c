@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,7 +144,8 @@ void engine_settings_release(struct engine_settings *settings)
     settings->cpus = (struct number_list){ NULL, 0 };
 }
 
-int option_report_unknown(int returned, char **argv)
+/* What getopt_long stumbled over, after it returned ':' or '?'. */
+static int report_unknown(int returned, char **argv)
 {
     const char *text = argv[optind - 1];
     if (returned == ':')
@@ -153,4 +155,26 @@ int option_report_unknown(int returned, char **argv)
     if (optopt != 0)
         return message_usage("%s takes no value", text);
     return message_usage("there is no option %s, or it is an ambiguous abbreviation", text);
+}
+
+int options_walk(int argc, char **argv, const struct option *table, option_reader read, void *options, bool *help)
+{
+    int option, place = 0, status = STATUS_DONE;
+    opterr = 0;
+    optind = 1;
+    while (status == STATUS_DONE && !*help && (option = getopt_long(argc, argv, ":", table, &place)) != -1) {
+        if (option == OPTION_HELP)
+            *help = true;
+        else if (option == ':' || option == '?')
+            status = report_unknown(option, argv);
+        else
+            status = read(options, option, place);
+    }
+    return status;
+}
+
+int options_print_help(const char *text)
+{
+    fputs(text, stdout);
+    return message_finish_output();
 }

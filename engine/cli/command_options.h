@@ -5,6 +5,7 @@
 
 #include "attend/attend.h"
 
+#include <getopt.h>
 #include <stdbool.h>
 
 /* getopt_long values that commands share; a command's own begin at OPTION_OWN. */
@@ -53,8 +54,15 @@ int engine_settings_create(const struct engine_settings *settings, attend_engine
 
 void engine_settings_release(struct engine_settings *settings);
 
-/* Tells what getopt_long stumbled over, after it returned ':' or '?'; returns STATUS_USAGE. The option string must
- * begin with ':' and opterr be 0. */
-int option_report_unknown(int returned, char **argv);
+/* Takes in one option, whose argument is in optarg: its value in the getopt_long table and its place there. Returns
+ * STATUS_DONE or a printed STATUS_USAGE. `options` is the command's own. */
+typedef int (*option_reader)(void *options, int option, int place);
+
+/* Walks through the options, up to one that cannot be read or --help, which sets *help. The first argument that is no
+ * option is argv[optind] then. */
+int options_walk(int argc, char **argv, const struct option *table, option_reader read, void *options, bool *help);
+
+/* Prints the text of --help; returns the exit status. */
+int options_print_help(const char *text);
 
 #endif

@@ -38,6 +38,16 @@ struct explain_options {
     bool json, help;
 };
 
+static int read_option(void *target, int option, int place)
+{
+    struct explain_options *options = target;
+    (void)place;
+    if (option != OPTION_JSON)
+        return engine_settings_read(&options->engine, option, optarg);
+    options->json = true;
+    return STATUS_DONE;
+}
+
 static int read_options(struct explain_options *options, int argc, char **argv)
 {
     static const struct option table[] = {
@@ -47,19 +57,7 @@ static int read_options(struct explain_options *options, int argc, char **argv)
         { "help", no_argument, NULL, OPTION_HELP },
         { NULL, 0, NULL, 0 },
     };
-    int option, status = STATUS_DONE;
-    opterr = 0;
-    optind = 1;
-    while (status == STATUS_DONE && !options->help && (option = getopt_long(argc, argv, ":", table, NULL)) != -1) {
-        if (option == OPTION_JSON)
-            options->json = true;
-        else if (option == OPTION_HELP)
-            options->help = true;
-        else if (option == ':' || option == '?')
-            status = option_report_unknown(option, argv);
-        else
-            status = engine_settings_read(&options->engine, option, optarg);
-    }
+    int status = options_walk(argc, argv, table, read_option, options, &options->help);
     if (status != STATUS_DONE || options->help)
         return status;
     if (optind >= argc)
@@ -269,8 +267,7 @@ int command_explain(int argc, char **argv)
     struct explain_options options = { .text = NULL };
     int status = read_options(&options, argc, argv);
     if (status == STATUS_DONE && options.help) {
-        fputs(help_text, stdout);
-        status = message_finish_output();
+        status = options_print_help(help_text);
     } else if (status == STATUS_DONE) {
         status = explain(&options);
     }

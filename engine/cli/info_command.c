@@ -219,6 +219,16 @@ struct info_options {
     bool json, help;
 };
 
+static int read_option(void *target, int option, int place)
+{
+    struct info_options *options = target;
+    (void)place;
+    if (option != OPTION_JSON)
+        return engine_settings_read(&options->engine, option, optarg);
+    options->json = true;
+    return STATUS_DONE;
+}
+
 static int read_options(struct info_options *options, int argc, char **argv)
 {
     static const struct option table[] = {
@@ -227,19 +237,7 @@ static int read_options(struct info_options *options, int argc, char **argv)
         ENGINE_OPTION_ENTRIES,
         { NULL, 0, NULL, 0 },
     };
-    int option, status = STATUS_DONE;
-    opterr = 0;
-    optind = 1;
-    while (status == STATUS_DONE && !options->help && (option = getopt_long(argc, argv, ":", table, NULL)) != -1) {
-        if (option == OPTION_JSON)
-            options->json = true;
-        else if (option == OPTION_HELP)
-            options->help = true;
-        else if (option == ':' || option == '?')
-            status = option_report_unknown(option, argv);
-        else
-            status = engine_settings_read(&options->engine, option, optarg);
-    }
+    int status = options_walk(argc, argv, table, read_option, options, &options->help);
     if (status == STATUS_DONE && !options->help && optind < argc)
         status = message_usage("'%s' is not an option", argv[optind]);
     return status;
@@ -265,8 +263,7 @@ int command_info(int argc, char **argv)
     struct info_options options = { .json = false };
     int status = read_options(&options, argc, argv);
     if (status == STATUS_DONE && options.help) {
-        fputs(help_text, stdout);
-        status = message_finish_output();
+        status = options_print_help(help_text);
     } else if (status == STATUS_DONE) {
         status = print_info(&options);
     }

@@ -190,8 +190,7 @@ int command_run(int argc, char **argv)
     struct run_options options;
     int status = run_options_read(&options, argc, argv);
     if (status == STATUS_DONE && options.help) {
-        fputs(help_text, stdout);
-        status = message_finish_output();
+        status = options_print_help(help_text);
     } else if (status == STATUS_DONE) {
         message_set_quiet(options.quiet);
         status = run_files(&options);

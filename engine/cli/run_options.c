@@ -90,8 +90,15 @@ struct diagonal_words {
     int causal, diagonal;
 };
 
-static int read_option(struct run_options *options, struct diagonal_words *words, int option, int index, char **argv)
+struct reading {
+    struct run_options *options;
+    struct diagonal_words words;
+};
+
+static int read_option(void *target, int option, int place)
 {
+    struct run_options *options = ((struct reading *)target)->options;
+    struct diagonal_words *words = &((struct reading *)target)->words;
     if (option >= OPTION_FILE) {
         options->files[option - OPTION_FILE] = optarg;
         return STATUS_DONE;
@@ -102,11 +109,8 @@ static int read_option(struct run_options *options, struct diagonal_words *words
     case OPTION_SCALE: return read_scale(options, optarg);
     case OPTION_DTYPE: return read_dtype(optarg);
     case OPTION_LATER:
-        return message_failure("--%s is not supported yet by attend %s", table[index].name, attend_version());
+        return message_failure("--%s is not supported yet by attend %s", table[place].name, attend_version());
     case OPTION_QUIET: options->quiet = true; return STATUS_DONE;
-    case OPTION_HELP: options->help = true; return STATUS_DONE;
-    case ':':
-    case '?': return option_report_unknown(option, argv);
     default: return engine_settings_read(&options->engine, option, optarg);
     }
 }
@@ -141,17 +145,12 @@ static int check_complete(const struct run_options *options, int argc, char **ar
 
 int run_options_read(struct run_options *options, int argc, char **argv)
 {
-    struct diagonal_words words = { -1, -1 };
+    struct reading reading = { options, { -1, -1 } };
     memset(options, 0, sizeof *options);
-    opterr = 0;
-    optind = 1;
-    int option, index = 0;
-    while ((option = getopt_long(argc, argv, ":", table, &index)) != -1) {
-        int status = read_option(options, &words, option, index, argv);
-        if (status != STATUS_DONE || options->help)
-            return status;
-    }
-    int status = choose_diagonal(options, &words);
+    int status = options_walk(argc, argv, table, read_option, &reading, &options->help);
+    if (status != STATUS_DONE || options->help)
+        return status;
+    status = choose_diagonal(options, &reading.words);
     return status != STATUS_DONE ? status : check_complete(options, argc, argv);
 }
 

@@ -66,15 +66,15 @@ static int read_isa(struct show_rules *rules, const char *name)
     return status;
 }
 
-static int read_option(struct show_options *options, int option, char **argv)
+static int read_option(void *target, int option, int place)
 {
+    struct show_options *options = target;
     int64_t digits;
+    (void)place;
     switch (option) {
-    case OPTION_HELP: options->help = true; return STATUS_DONE;
     case OPTION_NO_PADDING_MASK: options->rules.pad_visible = true; return STATUS_DONE;
     case OPTION_HEATMAP: options->heatmap = optarg; return STATUS_DONE;
     case OPTION_CAUSAL: return read_causal(&options->rules, optarg);
-    case OPTION_ISA: return read_isa(&options->rules, optarg);
     case OPTION_SCALE:
         options->rules.explicit_scale = true;
         if (!option_read_real(optarg, &options->rules.scale))
@@ -85,7 +85,7 @@ static int read_option(struct show_options *options, int option, char **argv)
             return message_usage("--digits is '%s'; it must be a whole number from 0 to %d", optarg, DIGITS_LIMIT);
         options->digits = (int)digits;
         return STATUS_DONE;
-    default: return option_report_unknown(option, argv);
+    default: return read_isa(&options->rules, optarg);
     }
 }
 
@@ -101,11 +101,7 @@ static int read_options(struct show_options *options, int argc, char **argv)
         { "help", no_argument, NULL, OPTION_HELP },
         { NULL, 0, NULL, 0 },
     };
-    int option, status = STATUS_DONE;
-    opterr = 0;
-    optind = 1;
-    while (status == STATUS_DONE && !options->help && (option = getopt_long(argc, argv, ":", table, NULL)) != -1)
-        status = read_option(options, option, argv);
+    int status = options_walk(argc, argv, table, read_option, options, &options->help);
     if (status != STATUS_DONE || options->help)
         return status;
     if (optind == argc)
@@ -167,9 +163,7 @@ int command_show(int argc, char **argv)
 {
     struct show_options options = { .digits = DIGITS_DEFAULT };
     int status = read_options(&options, argc, argv);
-    if (status == STATUS_DONE && options.help) {
-        fputs(help_text, stdout);
-        return message_finish_output();
-    }
+    if (status == STATUS_DONE && options.help)
+        return options_print_help(help_text);
     return status == STATUS_DONE ? show_table(&options) : status;
 }
