@@ -36,10 +36,9 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static bool succeeded(struct session *session, attend_status status, const char *call)
+static bool succeeded(struct session *session, attend_status status)
 {
-    return status == ATTEND_OK ||
-           failure_describe(session->error, session->error_size, "%s: %s", call, attend_last_error());
+    return status == ATTEND_OK || failure_describe(session->error, session->error_size, "%s", attend_last_error());
 }
 
 static bool time_run(struct session *session, double *seconds)
@@ -51,7 +50,7 @@ static bool time_run(struct session *session, double *seconds)
     double start = now();
     attend_status status = attend_run(session->plan, &session->data->args);
     *seconds = now() - start;
-    return succeeded(session, status, "attend_run");
+    return succeeded(session, status);
 }
 
 static bool warm_up(struct session *session)
@@ -67,13 +66,10 @@ static bool warm_up(struct session *session)
 
 static bool measure_round(struct session *session, double *peak, double *seconds, double *read)
 {
-    return succeeded(session, attend_engine_measure(session->engine, ATTEND_MEASURE_MULTIPLY_ADD, NULL, 0, peak),
-                     "attend_engine_measure") &&
+    return succeeded(session, attend_engine_measure(session->engine, ATTEND_MEASURE_MULTIPLY_ADD, NULL, 0, peak)) &&
            (session->options->cold || warm_up(session)) && time_run(session, seconds) &&
-           succeeded(session,
-                     attend_engine_measure(session->engine, ATTEND_MEASURE_READ, session->options->read_memory,
-                                           MEASURE_READ_BYTES, read),
-                     "attend_engine_measure");
+           succeeded(session, attend_engine_measure(session->engine, ATTEND_MEASURE_READ,
+                                                    session->options->read_memory, MEASURE_READ_BYTES, read));
 }
 
 static int64_t choose_rounds(double round_seconds)
@@ -108,8 +104,7 @@ static double *measure_rounds(struct session *session, int64_t *rounds)
 static bool count_work(struct session *session, struct measurement *result)
 {
     attend_explanation explanation = ATTEND_EXPLANATION_INIT;
-    if (!succeeded(session, attend_plan_explain(session->plan, &session->data->args, &explanation),
-                   "attend_plan_explain"))
+    if (!succeeded(session, attend_plan_explain(session->plan, &session->data->args, &explanation)))
         return false;
     const attend_problem *problem = &session->data->problem;
     result->visible_flops = 2.0 * (double)(problem->d_k + problem->d_v) * explanation.visible_pairs;
@@ -150,7 +145,7 @@ bool measure_problem(struct measurement *result, attend_engine *engine, struct p
 {
     memset(result, 0, sizeof *result);
     struct session session = { .engine = engine, .data = data, .options = options, .error = error, .error_size = size };
-    if (!succeeded(&session, attend_plan_create(&session.plan, engine, &data->problem), "attend_plan_create"))
+    if (!succeeded(&session, attend_plan_create(&session.plan, engine, &data->problem)))
         return false;
     bool done = measure_session(&session, result);
     attend_plan_destroy(session.plan);

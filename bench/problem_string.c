@@ -262,6 +262,8 @@ static bool read_sizes(struct problem_string *problem, char *text, char *error, 
         problem->kv_heads = problem->heads;
     if (problem->d_v < 0)
         problem->d_v = problem->d_k;
+    if (problem->d_k == 0)
+        return failure_describe(error, size, "size 'd0': d must be at least 1, for the scale is 1/sqrt(d)");
     bool divides = problem->kv_heads > 0 ? problem->heads % problem->kv_heads == 0 : problem->heads == 0;
     if (!divides)
         return failure_describe(error, size, "size 'g%lld': h (%lld) must be a multiple of g",

@@ -2,8 +2,8 @@
  *
  *     b32.h12.q128.k128.d64:causal:lengths=16..128:seed=7
  *
- * Sizes come first: b batch, h heads, g kv heads (h unless told), q rows, k keys, d width of queries and keys, v
- * width of values (d unless told), in any order. Options follow, each after a colon:
+ * Sizes come first: b batch, h heads, g kv heads (h unless told), q rows, k keys, d width of queries and keys (at least
+ * 1: the scale is 1/sqrt(d)), v width of values (d unless told), in any order. Options follow, each after a colon:
  *
  *     f32 | bf16 | f16             float32 unless told
  *     exact | fast                 arithmetic of the half types

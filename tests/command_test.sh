@@ -80,6 +80,8 @@ for command in run info bench show; do
     attend $command --help
     check "$command --help has an example" says "attend $command"
 done
+attend help
+check "help" says "Commands:"
 refuses "no command" 2 "command is missing"
 refuses "unknown command" 2 "no command 'walk'" walk
 refuses "run without arguments" 2 "--query is missing" run
@@ -150,6 +152,12 @@ third=abaaaa3e
 check "weights" test "$(bytes w.npy)" = "$third$third$third$third$third$third"
 check "LSE is ln 3" test "$(bytes l.npy)" = "549f8c3f549f8c3f"
 check "only the outputs appear" test "$(ls | grep -v -e '^in' -e '^std' | tr '\n' ' ')" = "l.npy o.npy w.npy "
+attend run $files --positions in_minus.npy
+check "positions without causal are told" reports "attend run: --positions has no effect without --causal"
+attend run $files --diagonal top-left
+check "a diagonal without causal is told" reports "attend run: --diagonal has no effect without --causal"
+attend run $files --diagonal top-left --quiet
+check "nothing is told with --quiet" test ! -s stderr
 cp o.npy in_before.npy
 attend run --query in_none.npy --key in_k.npy --value in_v.npy --output o.npy
 check "a failed run leaves an old output alone" cmp -s o.npy in_before.npy
@@ -196,6 +204,11 @@ npy in_heads.npy '<f4' False '(1, 3, 1, 2)' "$one$zero$zero$one$one$one"
 npy in_heads2.npy '<f4' False '(1, 2, 1, 2)' "$one$zero$zero$one"
 run_refuses "heads that do not divide" "must be a multiple" \
     --query in_heads.npy --key in_heads2.npy --value in_heads2.npy
+npy in_heads4.npy '<f4' False '(1, 4, 1, 1)' "$one$zero$zero$one"
+npy in_heads3.npy '<f4' False '(1, 3, 1, 1)' "$one$zero$zero"
+run_refuses "key heads that do not divide, before value heads" \
+    "--query in_heads4.npy has 4 heads and --key in_heads3.npy 3; the first must be a multiple of the second" \
+    --query in_heads4.npy --key in_heads3.npy --value in_heads2.npy
 npy in_long.npy '<i4' False '(1,)' '\004\000\000\000'
 run_refuses "length beyond the keys" "--key-lengths in_long.npy is 4 for item 0; it must be from 0 to 3" \
     $tensors --key-lengths in_long.npy
@@ -271,7 +284,7 @@ key_refuses "structured dtype" "has a structured dtype"
 for option in "--window 1,0" "--softcap 5" "--bias in_v.npy" "--arithmetic fast" "--dtype bf16"; do
     refuses "run $option" 1 "is not supported yet by attend" run $files $option
 done
-refuses "unknown dtype" 2 "--dtype is 'f8'; it must be f32, bf16 or f16" run $files --dtype f8
+refuses "unknown dtype" 2 "--dtype is 'f8'; it must be f32" run $files --dtype f8
 refuses "unknown causal word" 2 "--causal is 'left'; it must be top-left or bottom-right" run $files --causal left
 refuses "contradicting diagonals" 2 "--diagonal contradicts" run $files --causal top-left --diagonal bottom-right
 refuses "scale that is no number" 2 "--scale is '1x'; it must be a finite number" run $files --scale 1x
@@ -281,8 +294,20 @@ refuses "fractional threads" 2 "--threads is '1.5'" run $files --threads 1.5
 refuses "unknown instruction set" 2 "--isa is 'sse'" run $files --isa sse
 refuses "unknown binding" 2 "--bind is 'maybe'; it must be auto, cores or off" run $files --bind maybe
 refuses "garbled list of CPUs" 2 "--cpus is '0-'; it must list numbers of CPUs" run $files --cpus 0-
-refuses "a CPU that does not exist" 1 "99999" run $files --cpus 99999
+refuses "a CPU that does not exist" 1 "attend run: --cpus[0] is 99999; " run $files --cpus 99999
 refuses "one file for two outputs" 1 "--lse o.npy is also the file of --output" run $files --lse o.npy
+cp in_q.npy in_before.npy
+ln -s in_q.npy in_link.npy
+ln in_q.npy in_hard.npy
+for output in in_q.npy ./in_q.npy in_link.npy in_hard.npy; do
+    refuses "output over an input, $output" 1 "--output $output is also the file of --query" run $tensors \
+        --output $output
+done
+refuses "output over a broadcast mask" 1 "--lse in_row.npy is also the file of --visible" run $files \
+    --visible in_row.npy --lse in_row.npy
+refuses "weights over lengths" 1 "--weights in_end.npy is also the file of --key-lengths" run $files \
+    --key-lengths in_end.npy --weights in_end.npy
+check "inputs stay as they were" cmp -s in_q.npy in_before.npy
 refuses "output into a missing folder" 1 "--output none/o.npy cannot be written: No such file" \
     run $tensors --output none/o.npy
 refuses "output that is a folder" 1 "--output . cannot be written: Is a directory" run $tensors --output .
@@ -307,6 +332,11 @@ refuses "bench with bad lengths" 2 "option 'lengths=3..9': lengths=A..B needs wh
 refuses "bench with an option twice" 2 "repeats or contradicts" bench b1.h1.q4.k4.d8:causal:causal-top-left
 refuses "bench with an option of a later release" 1 "not supported yet by attend 0.1.0: window" \
     bench b1.h1.q4.k4.d8:window=3,0
+refuses "bench with width 0" 2 "size 'd0': d must be at least 1" bench b1.h1.q4.k4.d0.v8
+refuses "bench with an empty problem" 2 "the problem is empty" bench ""
+attend bench b1.h1.q4.k4.d8 --cpus 99999
+# A busy machine is told before.
+check "bench with a CPU that does not exist" grep -q -F "attend bench: --cpus[0] is 99999; " stderr
 refuses "bench with no threads" 2 "--threads is '0'" bench b1.h1.q4.k4.d8 --threads 0
 refuses "bench with no repeats" 2 "--repeat is '0'" bench b1.h1.q4.k4.d8 --repeat 0
 attend info

@@ -99,10 +99,10 @@ Test(drawing, two_sockets_with_siblings_fold)
     struct scene scene;
     make_scene(&scene, 2, 1, 8, 2);
     expect_drawing(&scene, "2 packages, 2 nodes, 16 cores, 32 CPUs\n"
-                           "|- package 0, node 0, L3 0\n"
+                           "|- package 0, node 0, L3 #0\n"
                            "|  `- cores 0-7    CPUs 0-7     threads 0-7\n"
                            "|                  CPUs 16-23   siblings of CPUs in use\n"
-                           "`- package 1, node 1, L3 1\n"
+                           "`- package 1, node 1, L3 #1\n"
                            "   `- cores 8-15   CPUs 8-15    threads 8-15\n"
                            "                   CPUs 24-31   siblings of CPUs in use\n");
 }
@@ -140,7 +140,7 @@ Test(drawing, gaps_and_strides_in_the_numbers)
     use(&scene, 3, 3, ATTEND_CPU_AFFINITY);
     use(&scene, 5, 5, ATTEND_CPU_DISALLOWED);
     expect_drawing(&scene, "1 package, 1 node, 10 cores, 10 CPUs\n"
-                           "`- package 0, node 0, L3 0\n"
+                           "`- package 0, node 0, L3 #0\n"
                            "   |- cores 0-6:2,7-9   CPUs 0-24:8,28,32,38   threads 0-6:2,7-9\n"
                            "   |- cores 1,3         CPUs 4,12              excluded: affinity mask\n"
                            "   `- core 5            CPU 20                 excluded: disallowed by the system\n");
@@ -172,7 +172,7 @@ Test(drawing, some_caches_unknown)
                            "`- package 0, node 0\n"
                            "   |- L3 not known\n"
                            "   |  `- core 1   CPU 1   eligible, but unused\n"
-                           "   `- L3 0\n"
+                           "   `- L3 #0\n"
                            "      `- core 0   CPU 0   thread 0\n");
 }
 

@@ -40,7 +40,7 @@ attend explain b4.h2.q100.k100.d64:causal:lengths=40..100
 # The lengths are 40, 60, 80 and 100: 21600 of 40000 pairs are inside, and n(n + 1)/2 of n^2 are visible.
 check "explain: pairs of lengths and causal" says "80.0 k padded" "21.9 k visible" "2.8 M multiply-adds" \
     "46.0 % of the padded pairs: outside lengths=40..100" "keys after the causal diagonal" "bottom-right" \
-    "3 units only clear the padding rows" "KV tiles of 512 keys"
+    "6 units only clear the padding rows" "KV tiles of 512 keys"
 test $team = no || check "explain: the threshold of the team" says "the job has 2.8 M multiply-adds, the threshold is"
 attend explain b1.h2.q8.k8.d4 --isa portable
 check "explain: a small job runs inline" says "in the calling thread" "128 padded, 128 computed, 128 visible" \
@@ -56,6 +56,8 @@ attend explain b8.h12.g4.q512.k512.d64
 check "explain: grouped heads" says "8 items with 4 kv heads" "3 query heads share a kv head"
 refuses "explain: two problems" 2 "'b1.h1.q1.k1.d1' is a second problem" explain b1.h1.q4.k4.d8 b1.h1.q1.k1.d1
 refuses "explain: no problem" 2 "a problem is missing" explain --json
+refuses "explain: empty problem" 2 "the problem is empty; give one such as b8.h12" explain ""
+refuses "explain: width 0" 2 "problem b1.h1.q4.k4.d0.v8: size 'd0': d must be at least 1" explain b1.h1.q4.k4.d0.v8
 refuses "explain: garbled problem" 2 "problem b1.x9: size 'x9' is not known" explain b1.x9
 refuses "explain: unknown option" 2 "there is no option --cpus" explain b1.h1.q4.k4.d8 --cpus 0
 for option in window=3,0 bf16 exact packed softcap=5 page=16; do
@@ -74,7 +76,7 @@ assert plan["pairs"]["padded"] == 80000 and plan["pairs"]["visible"] == visible
 assert visible <= plan["pairs"]["computed"] <= 2 * sum(x * x for x in n)
 assert plan["multiply_adds"] == visible * 128 and plan["inline_limit"] > 0
 assert plan["inline"] is (plan["threads"] == 0 or visible * 128 < plan["inline_limit"])
-assert plan["padding_units"] == 3 < plan["units"] and plan["blocks"]["kv_tile"] == 512
+assert plan["padding_units"] == 3 * 2 < plan["units"] and plan["blocks"]["kv_tile"] == 512
 assert sum(plan["tiles"].values()) == plan["units"] - plan["padding_units"]
 assert plan["workspace_bytes"] > plan["scratch_bytes"] > 0
 assert set(plan["why"]) == {"kernel", "kv_tile", "place", "units", "skipped"}
@@ -102,6 +104,13 @@ if locale -a 2>/dev/null | grep -q -i -e '^C\.utf-*8$'; then
     status=$?
     check "info draws boxes in UTF-8" says "└─ "
 fi
+cpu=$("$ATTEND" info --json | tr -d ' \n' | sed -n 's/.*"members":\[{[^}]*"cpu":\([0-9][0-9]*\).*/\1/p')
+refuses "info: a CPU that does not exist" 1 "attend info: --cpus[0] is 99999; " info --cpus 99999
+test -z "$cpu" || refuses "info: a CPU twice" 1 "attend info: --cpus[1] is $cpu, and so is --cpus[0]; " info \
+    --cpus $cpu,$cpu
+attend info --threads 4000
+warned() { test $status -eq 0 && grep -q '^attend info: --threads is 4000, more than the usable CPUs' stderr; }
+test $team = no || check "info: more threads than CPUs" warned
 attend info --threads 1 --bind off
 test $team = no || check "info previews an unbound team" says "1 thread, not bound" "eligible"
 
@@ -158,7 +167,7 @@ nothing_shown() { test $status -eq 0 && test -z "$(frames)"; }
 # 124 is the status of timeout when it had to interrupt.
 no_files() { test -z "$(ls | grep '^o\.npy\.')" && { test $status -ne 124 || test ! -e o.npy; }; }
 
-if script -q -e -c true /dev/null </dev/null >/dev/null 2>&1; then
+if pseudo_terminal; then
     zeros in.npy 4096
     tensors="--query in.npy --key in.npy --value in.npy --output o.npy"
     run="env LC_ALL=C '$ATTEND' run $tensors --isa portable --threads 1"
@@ -178,8 +187,6 @@ if script -q -e -c true /dev/null </dev/null >/dev/null 2>&1; then
     terminal 80 "$run --quiet"
     check "--quiet shows no progress" nothing_shown
     rm -f o.npy
-else
-    echo "# skipped: no script command for a pseudo terminal"
 fi
 
 finish

@@ -12,6 +12,6 @@ case $(printf '%s\n' "$output" | grep -a 'Synthesis:') in
     exit 1
     ;;
 *'Failing: 0 '*'Crashing: 0'*) exit $status ;;
-'') echo "Synthesis: none; the program ended with status $status" ;;
+'') echo "Synthesis: none; status $status: $(printf '%s\n' "$output" | tail -n 1)" ;;
 esac
 exit 1

@@ -33,6 +33,18 @@ attend()
     status=$?
 }
 
+# pseudo_terminal: can `script` open one? If not, says so.
+pseudo_terminal()
+{
+    script -q -e -c true /dev/null </dev/null >/dev/null 2>&1 && return
+    if command -v script >/dev/null 2>&1; then
+        echo "# skipped: script cannot open a pseudo terminal"
+    else
+        echo "# skipped: there is no script command to open a pseudo terminal"
+    fi
+    return 1
+}
+
 # The closing count, and the suite's status.
 finish()
 {

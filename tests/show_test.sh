@@ -298,7 +298,7 @@ terminal()
     cp in_plain stdout
 }
 
-if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
+if pseudo_terminal; then
     terminal TERM=xterm-256color
     finds "shades: one per weight that is visible" "20" "$(grep -o "$escape\[48;5;" stdout | wc -l | tr -d ' ')"
     finds "shades: only in the weights" "20" "$(table normalise | grep -o "$escape\[48;5;" | wc -l | tr -d ' ')"
@@ -318,8 +318,6 @@ if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     finds "a narrow terminal breaks tables into blocks" "" "$(awk 'length($0) > 30 && /^ *[a-z<]*>? +[-0-9]/' stdout)"
     expect "a narrow terminal" normalise refund "0.314 0.174"
     unset columns
-else
-    echo "# skipped: no script to make a pseudo terminal with"
 fi
 
 # ---- the picture ----------------------------------------------------------------------------------------------------
@@ -370,6 +368,21 @@ csv "${head}a,1,abc,3\n"
 show in.csv --heatmap o.svg
 check "a failed run leaves an old picture alone" cmp -s o.svg in_before.svg
 rm -f o.svg
+cp "$ticket" in.csv
+cp in.csv in_before.csv
+ln -sf in.csv in_link.csv
+for picture in in.csv ./in.csv in_link.csv; do
+    refuses "picture over the table, $picture" 1 "--heatmap $picture is also the file of the table" in.csv \
+        --heatmap $picture
+done
+"$ATTEND" show - --heatmap in.csv <in.csv >stdout 2>stderr
+check "picture over the table at standard input" grep -q -F "is also the file of the table" stderr
+check "the table stays as it was" cmp -s in.csv in_before.csv
+show "$ticket" --heatmap o.png
+noted() { test $status -eq 0 && test "$(cat stderr)" = "attend show: $1"; }
+check "picture of another name" noted "--heatmap o.png is SVG; its name does not end in .svg"
+check "picture of another name is there" grep -q '<svg' o.png
+rm -f o.png
 refuses "picture in a missing folder" 1 "--heatmap none/o.svg cannot be written: No such file" \
     "$ticket" --heatmap none/o.svg
 refuses "picture that is a folder" 1 "--heatmap . cannot be written: Is a directory" "$ticket" --heatmap .

@@ -4,23 +4,19 @@
 
 #include "engine/base/status.h"
 
-#include <unistd.h>
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static attend_engine *default_engine;
+static attend_engine *default_engine; /* under its guard */
 
 static attend_status use_default(attend_engine **engine)
 {
     attend_status status = ATTEND_OK;
-    pthread_mutex_lock(&lock);
-    if (default_engine && default_engine->owner != getpid()) {
-        attend_engine_destroy(default_engine); /* the parent's: frees this process's copy of the memory */
+    attend__guard_take(ATTEND__GUARD_DEFAULT_ENGINE);
+    /* The parent's copy is left alone: plans of it may still be destroyed here. */
+    if (default_engine && !attend__process_is_now(&default_engine->owner))
         default_engine = NULL;
-    }
     if (!default_engine)
         status = attend_engine_create(&default_engine, NULL);
     *engine = default_engine;
-    pthread_mutex_unlock(&lock);
+    attend__guard_leave(ATTEND__GUARD_DEFAULT_ENGINE);
     return status;
 }
 
@@ -29,8 +25,8 @@ attend_status attend__engine_use(attend_engine **engine, attend_engine *given)
     if (!given)
         return use_default(engine);
     *engine = given;
-    if (given->owner == getpid())
+    if (attend__process_is_now(&given->owner))
         return ATTEND_OK;
     return attend__fail(ATTEND_ERR_FORKED, "engine was made by process %ld; a forked child must create its own",
-                        (long)given->owner);
+                        (long)given->owner.id);
 }

@@ -5,7 +5,7 @@
 
 #include "engine/api/engine.h"
 
-#include "engine/base/sizes.h"
+#include "engine/base/fpstate.h"
 #include "engine/base/status.h"
 #include "engine/base/structs.h"
 #include "engine/threads/quota.h"
@@ -13,7 +13,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_THREADS = 4096, DEFAULT_SLOTS = 8, MOST_SLOTS = 1024, MOST_SPIN_MICROSECONDS = 1000000 };
 
@@ -50,11 +49,6 @@ static attend_status check_options(const attend_engine_options *options)
     if (!options->allocate != !options->release)
         return attend__fail(ATTEND_ERR_ARGUMENT, "options.%s is NULL; allocate and release must be given together",
                             options->allocate ? "release" : "allocate");
-    if (options->cpus && options->cpu_count == 0)
-        return attend__fail(ATTEND_ERR_ARGUMENT, "options.cpu_count is 0; a list of CPUs must name at least one");
-    if (!options->cpus && options->cpu_count > 0)
-        return attend__fail(ATTEND_ERR_ARGUMENT, "options.cpus is NULL with cpu_count %zu; it must be a list, or cpu_count 0",
-                            options->cpu_count);
     return ATTEND_OK;
 }
 
@@ -154,9 +148,11 @@ attend_status attend_engine_create(attend_engine **engine, const attend_engine_o
         return attend__fail(ATTEND_ERR_MEMORY, "no memory for an engine of %zu bytes", sizeof *made);
     made->allocator = allocator;
     made->log = (struct attend__log){ options.log, options.log_user };
-    made->owner = getpid();
+    made->owner = attend__process_now();
     made->inline_work = options.inline_work ? options.inline_work : default_inline_work;
+    const attend__fpstate state = attend__fpstate_enter(); /* quotas are divided in it */
     status = build(made, &options);
+    attend__fpstate_leave(state);
     if (status) {
         attend__release(&allocator, made, sizeof *made);
         return status;
@@ -170,12 +166,14 @@ void attend_engine_destroy(attend_engine *engine)
 {
     if (!engine)
         return;
-    if (engine->owner == getpid())
+    if (attend__process_is_now(&engine->owner)) {
         attend__team_stop(engine->team);
-    else
+        attend__slots_destroy(&engine->slots);
+    } else {
         attend__team_abandon(engine->team);
+        attend__slots_abandon(&engine->slots);
+    }
     free_placement(engine);
-    attend__slots_destroy(&engine->slots);
     const struct attend__allocator allocator = engine->allocator;
     attend__release(&allocator, engine, sizeof *engine);
 }

@@ -3,6 +3,7 @@
 #define ATTEND__ENGINE_H
 
 #include "engine/api/slots.h"
+#include "engine/base/forks.h"
 #include "engine/base/log.h"
 #include "engine/base/machine.h"
 #include "engine/plan/plan.h"
@@ -10,12 +11,11 @@
 #include "engine/threads/team.h"
 
 #include <stdatomic.h>
-#include <sys/types.h>
 
 struct attend_engine {
     struct attend__allocator allocator;
     struct attend__log log;
-    pid_t owner; /* the process whose team it is: a forked child has the memory but not the threads */
+    struct attend__process owner; /* whose team it is: a forked child has the memory but not the threads */
     const struct attend__kernel *kernel;
     const struct attend__machine *machine;
     struct attend__placement placement;

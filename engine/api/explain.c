@@ -1,6 +1,7 @@
 /* What a run would do, without running it: the same schedule, looked at instead of executed. */
 #include "engine/api/engine.h"
 
+#include "engine/base/fpstate.h"
 #include "engine/base/sizes.h"
 #include "engine/base/status.h"
 #include "engine/base/structs.h"
@@ -77,11 +78,17 @@ attend_status attend_plan_explain(const attend_plan *object, const attend_args *
     attend_engine *engine;
     const struct attend__plan *plan = &object->plan;
     struct attend__call call;
-    attend_status status = attend__engine_use(&engine, object->engine);
+    attend_args given;
+    attend_status status = attend__struct_check(explanation, sizeof *explanation, "explanation");
     if (!status)
-        status = attend__call_check(&call, &plan->problem, args, true);
+        status = attend__engine_use(&engine, object->engine);
+    if (!status)
+        status = attend__struct_read(&given, sizeof given, sizeof given, args, "args");
+    if (!status)
+        status = attend__call_check(&call, &plan->problem, &given, true);
     if (status)
         return status;
+    const attend__fpstate state = attend__fpstate_enter();
     struct attend__slot *slot = attend__slots_take(&engine->slots);
     struct attend__schedule schedule;
     attend__plan_schedule(plan, &call, slot->memory, &schedule);
@@ -101,5 +108,6 @@ attend_status attend_plan_explain(const attend_plan *object, const attend_args *
     };
     explain_call(&now, plan, &call, &schedule);
     attend__slots_give_back(&engine->slots, slot);
+    attend__fpstate_leave(state);
     return attend__struct_write(explanation, sizeof now, &now, sizeof now, "explanation");
 }

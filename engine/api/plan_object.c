@@ -50,7 +50,7 @@ void attend_plan_destroy(attend_plan *plan)
 
 size_t attend_plan_workspace_bytes(const attend_plan *plan)
 {
-    return plan->plan.workspace_bytes;
+    return plan ? plan->plan.workspace_bytes : 0;
 }
 
 attend_status attend_run(const attend_plan *plan, const attend_args *args)

@@ -15,13 +15,18 @@ attend_status attend__slots_create(struct attend__slots *slots, int count, const
     return ATTEND_OK;
 }
 
-void attend__slots_destroy(struct attend__slots *slots)
+void attend__slots_abandon(struct attend__slots *slots)
 {
     for (int i = 0; i < slots->count; i++)
         attend__release(slots->allocator, slots->slot[i].memory, slots->slot[i].bytes);
     attend__release(slots->allocator, slots->slot, (size_t)slots->count * sizeof *slots->slot);
+}
+
+void attend__slots_destroy(struct attend__slots *slots)
+{
     pthread_cond_destroy(&slots->given_back);
     pthread_mutex_destroy(&slots->lock);
+    attend__slots_abandon(slots);
 }
 
 static attend_status reserve_slot(struct attend__slots *slots, struct attend__slot *slot, size_t bytes)
@@ -30,8 +35,11 @@ static attend_status reserve_slot(struct attend__slots *slots, struct attend__sl
     if (!larger)
         return attend__fail(ATTEND_ERR_MEMORY, "no memory for a workspace of %zu bytes", bytes);
     pthread_mutex_lock(&slots->lock);
+    slot->wanted = true;
     while (slot->taken)
         pthread_cond_wait(&slots->given_back, &slots->lock);
+    slot->wanted = false;
+    pthread_cond_broadcast(&slots->given_back);
     void *unused = larger;
     size_t unused_bytes = bytes;
     if (slot->bytes < bytes) {
@@ -61,7 +69,7 @@ attend_status attend__slots_reserve(struct attend__slots *slots, size_t bytes)
 static struct attend__slot *find_free(struct attend__slots *slots)
 {
     for (int i = 0; i < slots->count; i++)
-        if (!slots->slot[i].taken)
+        if (!slots->slot[i].taken && !slots->slot[i].wanted)
             return &slots->slot[i];
     return NULL;
 }

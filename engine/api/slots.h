@@ -13,6 +13,7 @@ struct attend__slot {
     void *memory;
     size_t bytes;
     bool taken;
+    bool wanted; /* to grow it: nobody takes it before */
 };
 
 struct attend__slots {
@@ -25,6 +26,10 @@ struct attend__slots {
 
 attend_status attend__slots_create(struct attend__slots *slots, int count, const struct attend__allocator *allocator);
 void attend__slots_destroy(struct attend__slots *slots);
+
+/* Frees the memory in a forked child, where threads that waited do not exist: destroying what they wait for would wait for
+ * them. */
+void attend__slots_abandon(struct attend__slots *slots);
 
 /* Makes every slot at least `bytes` large, waiting for each to be free. On failure some may have grown: no harm. */
 attend_status attend__slots_reserve(struct attend__slots *slots, size_t bytes);

@@ -8,8 +8,9 @@
 /* The element at (b, h, r, f); NULL stays NULL. */
 static float *element(const struct attend__view *view, int64_t b, int64_t h, int64_t r, int64_t f)
 {
-    const int64_t offset = b * view->stride[0] + h * view->stride[1] + r * view->stride[2] + f * view->stride[3];
-    return view->data ? (float *)view->data + offset : NULL;
+    if (!view->data)
+        return NULL;
+    return (float *)view->data + b * view->stride[0] + h * view->stride[1] + r * view->stride[2] + f * view->stride[3];
 }
 
 static void fill(float *target, int64_t step, int64_t from, int64_t to, float value)
@@ -99,13 +100,12 @@ static void clear_row(const struct attend__unit_work *work, int64_t b, int64_t h
     fill_outside(&call->weights, b, h, r, 0, 0, call->keys, 0.0f);
 }
 
-static void clear_padding(const struct attend__unit_work *work, int64_t b)
+static void clear_padding(const struct attend__unit_work *work, const struct attend__unit_ref *ref)
 {
-    const struct attend__item *item = &work->schedule.items[b];
-    for (int64_t h = 0; h < work->plan->problem.heads; h++)
-        for (int64_t r = 0; r < work->call.rows; r++)
-            if (r < item->row_start || r >= item->row_start + item->rows)
-                clear_row(work, b, h, r);
+    const struct attend__item *item = &work->schedule.items[ref->item];
+    for (int64_t r = 0; r < work->call.rows; r++)
+        if (r < item->row_start || r >= item->row_start + item->rows)
+            clear_row(work, ref->item, ref->first, r);
 }
 
 static int64_t unit_multiply_adds(const struct attend__unit_work *work, const struct attend__unit_ref *ref)
@@ -121,7 +121,7 @@ void attend__unit_run(const struct attend__unit_work *work, int64_t unit, void *
 {
     const struct attend__unit_ref *ref = &work->schedule.units[unit];
     if (ref->kv_head == ATTEND__CLEAR_UNIT)
-        clear_padding(work, ref->item);
+        clear_padding(work, ref);
     else
         attend_unit(work, ref, scratch);
     if (work->progress)

@@ -13,11 +13,21 @@ static attend_status read_size(size_t *size, size_t least, const void *caller, c
     if (!caller)
         return attend__fail(ATTEND_ERR_ARGUMENT, "%s is NULL; it must point to an initialised struct", name);
     memcpy(size, caller, sizeof *size);
-    if (*size < least || *size > ATTEND__STRUCT_LIMIT)
+    if (*size > ATTEND__STRUCT_LIMIT)
+        return attend__fail(ATTEND_ERR_ARGUMENT,
+                            "%s.struct_size is %zu; it must be at most %d: initialise the struct with its INIT macro", name,
+                            *size, (int)ATTEND__STRUCT_LIMIT);
+    if (*size < least)
         return attend__fail(ATTEND_ERR_ARGUMENT,
                             "%s.struct_size is %zu; it must be at least %zu: initialise the struct with its INIT macro",
                             name, *size, least);
     return ATTEND_OK;
+}
+
+attend_status attend__struct_check(const void *caller, size_t least, const char *name)
+{
+    size_t size;
+    return read_size(&size, least, caller, name);
 }
 
 attend_status attend__struct_read(void *target, size_t known, size_t least, const void *source, const char *name)

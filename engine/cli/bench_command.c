@@ -156,9 +156,9 @@ static int measure_entry(struct bench *bench, int index, attend_engine *engine, 
     if (status != STATUS_DONE)
         return status;
     if (attend_engine_describe(engine, &info) != ATTEND_OK)
-        return message_failure("%s", attend_last_error());
+        return message_failure("%s", message_library_text(attend_last_error()));
     if (!measure_problem(&entry.measurement, engine, data, &how, error, sizeof error))
-        return message_failure("problem %s: %s", entry.text, error);
+        return message_failure("problem %s: %s", entry.text, message_library_text(error));
     entry.isa = info.isa;
     entry.threads = info.threads > 0 ? info.threads : 1;
     double speedup = first->measurement.seconds.median / entry.measurement.seconds.median;

@@ -135,7 +135,7 @@ int engine_settings_create(const struct engine_settings *settings, attend_engine
     options.log = message_from_library;
     if (attend_engine_create(engine, &options) == ATTEND_OK)
         return STATUS_DONE;
-    return message_failure("no engine: %s", attend_last_error());
+    return message_failure("%s", message_library_text(attend_last_error()));
 }
 
 void engine_settings_release(struct engine_settings *settings)

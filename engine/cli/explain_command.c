@@ -222,7 +222,7 @@ static int look_at_plan(struct plan_view *view, attend_engine *engine, const str
         attend_plan_create(&plan, engine, &data->problem) != ATTEND_OK ||
         attend_plan_explain(plan, &data->args, &view->plan) != ATTEND_OK) {
         attend_plan_destroy(plan);
-        return message_failure("problem %s: %s", view->text, attend_last_error());
+        return message_failure("problem %s: %s", view->text, message_library_text(attend_last_error()));
     }
     attend_plan_destroy(plan);
     view->isa = info.isa;

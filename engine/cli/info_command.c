@@ -55,7 +55,7 @@ static int collect_facts(struct facts *facts, attend_engine *engine)
 {
     *facts = (struct facts){ .info = ATTEND_ENGINE_INFO_INIT };
     if (attend_engine_describe(engine, &facts->info) != ATTEND_OK)
-        return message_failure("%s", attend_last_error());
+        return message_failure("%s", message_library_text(attend_last_error()));
     facts->isa_count = attend_isa_available(facts->isas, ISA_LIMIT);
     if (facts->isa_count > ISA_LIMIT)
         facts->isa_count = ISA_LIMIT;

@@ -225,7 +225,7 @@ static void describe_caches(struct text_line *line, const struct drawing *drawin
         drawing->numbers[count++] = row_key(drawing, i, LEVEL_L3);
     char ranges[RANGE_BYTES];
     number_ranges_print(drawing->numbers, count, ranges, sizeof ranges);
-    text_add(line, "L3 %s", ranges);
+    text_add(line, bytes > 0 ? "L3 %s" : "L3 #%s", ranges); /* without a size, a number alone would pass for one */
     if (bytes == 0 && count == 1)
         return;
     text_add(line, " (");

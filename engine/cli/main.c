@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (argc < 2)
         return message_usage("a command is missing");
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
         return print_help();
     if (strcmp(argv[1], "--version") == 0) {
         printf("attend %s\n", attend_version());

@@ -24,6 +24,10 @@ int message_usage(const char *format, ...) __attribute__((format(printf, 1, 2), 
 
 void message_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A text of the library, its last error for one, in the words of the command line: options.cpus becomes --cpus,
+ * args.key_lengths --key-lengths, problem.batch batch. Valid until the next call. */
+const char *message_library_text(const char *text);
+
 /* An attend_log_fn: the library's warnings become notes. */
 void message_from_library(void *user, attend_log_level level, const char *message);
 

@@ -112,14 +112,29 @@ static int open_target(struct output_file *file)
     return file->target ? create_temporary(file) : -1;
 }
 
+/* Devices are left out: a terminal may well be read and written. */
+static bool same_file(const char *path, const char *other)
+{
+    struct stat one, two;
+    if (strcmp(path, other) == 0)
+        return true;
+    return stat(path, &one) == 0 && S_ISREG(one.st_mode) && stat(other, &two) == 0 && one.st_dev == two.st_dev &&
+           one.st_ino == two.st_ino;
+}
+
+bool output_files_differ(const char *argument, const char *path, const char *other, const char *other_path)
+{
+    bool same = same_file(path, other_path);
+    if (same)
+        message_failure("%s %s is also the file of %s; every output needs its own", argument, path, other);
+    return !same;
+}
+
 int output_files_open(const char *argument, const char *path)
 {
-    for (int i = 0; i < file_count; i++) {
-        if (strcmp(files[i].path, path) != 0)
-            continue;
-        message_failure("%s %s is also the file of %s; every output needs its own", argument, path, files[i].argument);
-        return -1;
-    }
+    for (int i = 0; i < file_count; i++)
+        if (!output_files_differ(argument, path, files[i].argument, files[i].path))
+            return -1;
     if (file_count == 0)
         catch_signals();
     struct output_file *file = &files[file_count];

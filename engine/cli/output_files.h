@@ -10,6 +10,10 @@
 /* As many files as one command writes at once. */
 enum { OUTPUT_FILES_LIMIT = 4 };
 
+/* Is the file of the output `argument` another one than that of `other`? False after a message: the same path, or the
+ * same regular file through links. */
+bool output_files_differ(const char *argument, const char *path, const char *other, const char *other_path);
+
 /* Opens the file `path` that the option `argument` names. Returns its number, or -1 after a message. */
 int output_files_open(const char *argument, const char *path);
 

@@ -65,7 +65,7 @@ static void tell_units(struct text_line *line, const struct plan_view *view)
     if (plan->unit_rows < plan->unit_rows_most)
         text_add(line, ", halved down from %lld to have more of them to share", (long long)plan->unit_rows_most);
     if (plan->padding_units > 0)
-        text_add(line, "; %lld units only clear the padding rows of an item", (long long)plan->padding_units);
+        text_add(line, "; %lld units only clear the padding rows of a head", (long long)plan->padding_units);
 }
 
 /* Pairs inside the ranges of their items, before any rule. */

@@ -31,7 +31,8 @@ static const char help_text[] =
     "  --causal WORD      keys after the row's own are hidden; WORD places its own key: top-left (row i at key i) or\n"
     "                     bottom-right (the last row at the last key)\n"
     "  --diagonal WORD    where a row's own key lies, as above\n"
-    "  --positions FILE   the key of each item's first row, int32 or int64, shape (batch,)\n\n"
+    "  --positions FILE   the key of each item's first row, int32 or int64, shape (batch,); overrides the word of\n"
+    "                     --causal\n\n"
     "Computation:\n"
     "  --scale X          1/sqrt(width of the query) unless told\n"
     "  --dtype f32        type of the computation\n"
@@ -149,7 +150,7 @@ static int run_plan(attend_engine *engine, const attend_plan *plan, const struct
 {
     double seconds;
     if (!run_shown(plan, &inputs->args, quiet, &seconds))
-        return message_failure("%s", attend_last_error());
+        return message_failure("%s", message_library_text(attend_last_error()));
     int status = run_results_write(results);
     if (status == STATUS_DONE)
         report_run(engine, plan, inputs, seconds);
@@ -162,12 +163,23 @@ static int run_engine(const struct run_inputs *inputs, struct run_results *resul
     attend_plan *plan = NULL;
     int status = engine_settings_create(&options->engine, &engine);
     if (status == STATUS_DONE && attend_plan_create(&plan, engine, &inputs->problem) != ATTEND_OK)
-        status = message_failure("%s", attend_last_error());
+        status = message_failure("%s", message_library_text(attend_last_error()));
     if (status == STATUS_DONE)
         status = run_plan(engine, plan, inputs, results, options->quiet);
     attend_plan_destroy(plan);
     attend_engine_destroy(engine);
     return status;
+}
+
+/* A diagonal alone hides nothing: it only says from where --causal counts. */
+static void note_unused(const struct run_options *options)
+{
+    if (options->causal)
+        return;
+    if (options->files[FILE_POSITIONS])
+        message_note("--positions has no effect without --causal");
+    if (options->diagonal_given)
+        message_note("--diagonal has no effect without --causal");
 }
 
 static int run_files(const struct run_options *options)
@@ -176,6 +188,7 @@ static int run_files(const struct run_options *options)
     int status = run_inputs_read(&inputs, options);
     if (status == STATUS_DONE) {
         struct run_results results;
+        note_unused(options);
         status = run_results_make(&results, &inputs, options);
         if (status == STATUS_DONE)
             status = run_engine(&inputs, &results, options);

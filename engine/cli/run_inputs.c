@@ -149,12 +149,14 @@ static int check_tensors(const struct reader *reader)
     if (status == STATUS_DONE)
         status = match_extent(reader, FILE_KEY, 3, problem->d_k, "width", FILE_QUERY);
     if (status == STATUS_DONE)
+        status = check_heads(reader, problem);
+    if (status == STATUS_DONE)
         status = match_extent(reader, FILE_VALUE, 0, problem->batch, "batch", FILE_QUERY);
     if (status == STATUS_DONE)
         status = match_extent(reader, FILE_VALUE, 1, problem->kv_heads, "number of heads", FILE_KEY);
     if (status == STATUS_DONE)
         status = match_extent(reader, FILE_VALUE, 2, problem->keys, "number of rows", FILE_KEY);
-    return status != STATUS_DONE ? status : check_heads(reader, problem);
+    return status;
 }
 
 static int check_array(const struct reader *reader, int file)

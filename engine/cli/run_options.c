@@ -74,7 +74,7 @@ static int read_dtype(const char *text)
         return STATUS_DONE;
     if (strcmp(text, "bf16") == 0 || strcmp(text, "f16") == 0)
         return message_failure("--dtype %s is not supported yet by attend %s", text, attend_version());
-    return message_usage("--dtype is '%s'; it must be f32, bf16 or f16", text);
+    return message_usage("--dtype is '%s'; it must be f32", text);
 }
 
 static int read_scale(struct run_options *options, const char *text)
@@ -119,6 +119,7 @@ static int read_option(void *target, int option, int place)
 static int choose_diagonal(struct run_options *options, const struct diagonal_words *words)
 {
     options->causal = words->causal >= 0;
+    options->diagonal_given = words->diagonal >= 0;
     if (words->causal >= 0 && words->diagonal >= 0 && words->causal != words->diagonal)
         return message_usage("--diagonal contradicts the word of --causal; give one of them, or the same word");
     if (words->diagonal >= 0 && options->files[FILE_POSITIONS])

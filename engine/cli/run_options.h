@@ -13,7 +13,7 @@ enum run_file {
 
 struct run_options {
     const char *files[FILE_COUNT]; /* NULL: not given */
-    bool causal;
+    bool causal, diagonal_given; /* --causal, --diagonal */
     attend_diagonal diagonal;
     bool has_scale;
     float scale;

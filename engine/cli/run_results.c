@@ -49,6 +49,16 @@ static float *take_memory(int rank, const int64_t *shape)
     return memset(memory, 0, bytes);
 }
 
+/* Results take no input's place: it could not be had back. */
+static bool spares_inputs(const struct run_options *options, int output)
+{
+    for (int input = 0; input < FILE_INPUTS; input++)
+        if (options->files[input] && !output_files_differ(run_file_argument(output), options->files[output],
+                                                          run_file_argument(input), options->files[input]))
+            return false;
+    return true;
+}
+
 int run_results_make(struct run_results *results, struct run_inputs *inputs, const struct run_options *options)
 {
     memset(results, 0, sizeof *results);
@@ -58,6 +68,8 @@ int run_results_make(struct run_results *results, struct run_inputs *inputs, con
         const char *argument = run_file_argument(result_files[r]), *path = options->files[result_files[r]];
         if (!path)
             continue;
+        if (!spares_inputs(options, result_files[r]))
+            return STATUS_COULD_NOT;
         results->data[r] = take_memory(results->rank[r], results->shape[r]);
         if (!results->data[r])
             return message_failure("%s %s needs more memory than there is", argument, path);

@@ -17,6 +17,7 @@
 
 #include <getopt.h>
 #include <string.h>
+#include <strings.h>
 
 static const char help_text[] =
     "Usage: attend show TABLE.csv [OPTION]...\n"
@@ -115,6 +116,9 @@ static int read_options(struct show_options *options, int argc, char **argv)
 static int draw_heatmap(const struct show_options *options, const char *title, const struct vector_table *table,
                         const struct show_steps *steps)
 {
+    const char *source = strcmp(options->table, "-") == 0 ? "/dev/stdin" : options->table;
+    if (!output_files_differ("--heatmap", options->heatmap, "the table", source))
+        return STATUS_COULD_NOT;
     int file = output_files_open("--heatmap", options->heatmap);
     if (file < 0)
         return STATUS_COULD_NOT;
@@ -125,6 +129,13 @@ static int draw_heatmap(const struct show_options *options, const char *title, c
         status = STATUS_COULD_NOT;
     }
     return status;
+}
+
+static void note_format(const char *path)
+{
+    size_t length = strlen(path);
+    if (length < 4 || strcasecmp(path + length - 4, ".svg") != 0)
+        message_note("--heatmap %s is SVG; its name does not end in .svg", path);
 }
 
 /* The picture is complete before anything is printed, and appears after all was: neither is there without the other. */
@@ -141,6 +152,8 @@ static int present_steps(const struct show_options *options, const struct vector
     if (status == STATUS_DONE && options->heatmap && !output_files_commit())
         status = STATUS_COULD_NOT;
     output_files_discard();
+    if (status == STATUS_DONE && options->heatmap)
+        note_format(options->heatmap);
     return status;
 }
 

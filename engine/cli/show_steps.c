@@ -63,7 +63,7 @@ static int run_call(struct call *call, attend_engine *engine, float *scores)
     call->scores = attend_view_bhsd(scores, 1, call->problem.rows, call->problem.keys);
     if (attend_forward(engine, &call->problem, &call->args) == ATTEND_OK)
         return STATUS_DONE;
-    return message_failure("%s", attend_last_error());
+    return message_failure("%s", message_library_text(attend_last_error()));
 }
 
 static void set_scale(struct call *call, float scale)

@@ -44,10 +44,13 @@ static void probe_read(const void *memory, size_t bytes)
     UNROLLED
     for (int s = 0; s < STREAMS; s++)
         sum[s] = vf_set1(0.0f);
-    for (size_t i = 0; i + STREAMS * VL <= count; i += STREAMS * VL)
+    size_t i = 0;
+    for (; i + STREAMS * VL <= count; i += STREAMS * VL)
         UNROLLED
         for (int s = 0; s < STREAMS; s++)
             sum[s] = vf_max(vf_load(p + i + s * VL), sum[s]);
+    for (; i < count; i += VL)
+        sum[0] = vf_max(vf_load_part(p + i, count - i < VL ? (int)(count - i) : VL), sum[0]);
     float kept[VL];
     volatile float sink;
     UNROLLED

@@ -14,7 +14,6 @@ struct row_view {
 struct tile_view {
     struct row_view row[BLOCK_ROWS];
     int low, high; /* union over the rows */
-    bool whole;    /* every row sees every key of the union */
 };
 
 /* Bit i is set where byte i of the eight is not 0. */
@@ -88,9 +87,6 @@ static bool view_tile(struct tile_view *view, const struct attend__row *row, int
         view->low = view->row[r].low < view->low ? view->row[r].low : view->low;
         view->high = view->row[r].high > view->high ? view->row[r].high : view->high;
     }
-    view->whole = true;
-    for (int r = 0; r < rows; r++)
-        view->whole &= view->row[r].low == view->low && view->row[r].high == view->high && !view->row[r].dotted;
     return view->low < view->high;
 }
 

@@ -31,7 +31,8 @@ int64_t attend__units_capacity(const struct attend__problem *problem, int thread
     if (__builtin_mul_overflow(units, problem->batch, &units))
         return -1;
     units = attend__max(units, (int64_t)threads * UNITS_PER_THREAD * 2);
-    return __builtin_add_overflow(units, problem->batch, &units) ? -1 : units;
+    const int64_t clearing = problem->batch * problem->heads; /* fits: it is part of the query's size */
+    return __builtin_add_overflow(units, clearing, &units) ? -1 : units;
 }
 
 /* Full units unless that leaves threads without work: then halves, quarters and so on. */
@@ -45,7 +46,7 @@ static int64_t choose_unit_rows(const struct attend__schedule *schedule, const s
             now += item_units(problem, &schedule->items[b], rows);
             halved += item_units(problem, &schedule->items[b], rows / 2);
         }
-        if (now >= (int64_t)threads * UNITS_PER_THREAD || halved + batch > capacity)
+        if (now >= (int64_t)threads * UNITS_PER_THREAD || halved + batch * problem->heads > capacity)
             break;
         rows /= 2;
     }
@@ -110,8 +111,10 @@ static void take_item(struct placing *placing, const struct attend__schedule *sc
             const struct attend__unit_ref unit = { b, head, first, attend__min(step, rows - first) };
             take_unit(placing, unit_cost(problem, item, unit.first, unit.rows), unit);
         }
-    if (has_padding_rows(problem, call, item) && problem->heads > 0)
-        take_unit(placing, 1.0, (struct attend__unit_ref){ b, ATTEND__CLEAR_UNIT, 0, 0 });
+    /* Writing a row costs about as much as a few pairs. */
+    if (has_padding_rows(problem, call, item))
+        for (int64_t head = 0; head < problem->heads; head++)
+            take_unit(placing, (double)(call->rows - item->rows), (struct attend__unit_ref){ b, ATTEND__CLEAR_UNIT, head, 0 });
 }
 
 void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,

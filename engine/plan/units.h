@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-enum { ATTEND__CLEAR_UNIT = -1 }; /* as kv_head: the unit writes the item's padding rows, of all heads */
+enum { ATTEND__CLEAR_UNIT = -1 }; /* as kv_head: the unit writes the item's padding rows of query head `first` */
 
 struct attend__unit_ref {
     int64_t item, kv_head;

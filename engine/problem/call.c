@@ -12,6 +12,9 @@
 /* Positions beyond this could overflow when row indices are added. */
 #define POSITION_LIMIT (INT64_C(1) << 60)
 
+/* Bytes that a tensor may extend to either side of its first element. */
+#define REACH_LIMIT (INT64_C(1) << 59)
+
 enum { TENSORS = 8, OUTPUTS = 4, ARRAYS = 5 };
 
 /* One tensor argument; the outputs come first. */
@@ -63,7 +66,8 @@ static bool is_empty(const int64_t extent[4])
     return extent[0] == 0 || extent[1] == 0 || extent[2] == 0 || extent[3] == 0;
 }
 
-/* Every element's address must exist: Σ (extent-1)·stride bytes, both ways, without leaving 63 bits or wrapping. */
+/* Every element's address must exist: Σ (extent-1)·stride bytes, both ways, without wrapping. The limit lets the overlap of two
+ * tensors be solved in 64 bits; no address space comes near it. */
 static attend_status check_reach(const struct tensor_rule *rule, const attend_tensor *tensor)
 {
     int64_t below = 0, above = 0;
@@ -75,7 +79,7 @@ static attend_status check_reach(const struct tensor_rule *rule, const attend_te
                !__builtin_add_overflow(reach < 0 ? below : above, reach, reach < 0 ? &below : &above);
     }
     const uintptr_t address = (uintptr_t)tensor->data;
-    fits = fits && address >= (uintptr_t)0 - (uintptr_t)below && (uintptr_t)above < UINTPTR_MAX - address - 8;
+    fits = fits && below >= -REACH_LIMIT && above <= REACH_LIMIT && address >= (uintptr_t)0 - (uintptr_t)below && (uintptr_t)above < UINTPTR_MAX - address - 8;
     if (fits)
         return ATTEND_OK;
     return attend__fail(ATTEND_ERR_ARGUMENT,
@@ -140,8 +144,8 @@ static attend_status check_output(const struct tensor_rule *rules, int output, c
         return attend__fail(ATTEND_ERR_ARGUMENT,
                             "args.%s has strides %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
                             "; the elements of an output must be distinct",
-                            rule->name, rule->view->stride[0], rule->view->stride[1], rule->view->stride[2],
-                            rule->view->stride[3]);
+                            rule->name, rule->given->stride[0], rule->given->stride[1], rule->given->stride[2],
+                            rule->given->stride[3]);
     for (int other = output + 1; other < TENSORS; other++) {
         if (!rules[other].view->data)
             continue;
@@ -244,24 +248,21 @@ static attend_status check_tensors(struct attend__call *call, const struct atten
     return ATTEND_OK;
 }
 
-attend_status attend__call_check(struct attend__call *call, const struct attend__problem *problem, const attend_args *caller,
+attend_status attend__call_check(struct attend__call *call, const struct attend__problem *problem, const attend_args *given,
                                  bool shape_only)
 {
-    attend_args given;
-    attend_status status = attend__struct_read(&given, sizeof given, sizeof given, caller, "args");
+    attend_status status = check_extent(&call->batch, given->batch, problem->batch, "batch");
     if (!status)
-        status = check_extent(&call->batch, given.batch, problem->batch, "batch");
+        status = check_extent(&call->rows, given->rows, problem->rows, "rows");
     if (!status)
-        status = check_extent(&call->rows, given.rows, problem->rows, "rows");
-    if (!status)
-        status = check_extent(&call->keys, given.keys, problem->keys, "keys");
+        status = check_extent(&call->keys, given->keys, problem->keys, "keys");
     if (status)
         return status;
-    call->key_starts = given.key_starts;
-    call->key_lengths = given.key_lengths;
-    call->query_starts = given.query_starts;
-    call->query_lengths = given.query_lengths;
-    call->positions = given.positions;
+    call->key_starts = given->key_starts;
+    call->key_lengths = given->key_lengths;
+    call->query_starts = given->query_starts;
+    call->query_lengths = given->query_lengths;
+    call->positions = given->positions;
     status = check_arrays(call, problem);
-    return status ? status : check_tensors(call, problem, &given, shape_only);
+    return status ? status : check_tensors(call, problem, given, shape_only);
 }

@@ -9,6 +9,9 @@
 #include <math.h>
 #include <stddef.h>
 
+/* Leaves room for adding and rounding up. */
+#define SIZE_LIMIT (INT64_C(1) << 56)
+
 static attend_status check_sizes(const attend_problem *given)
 {
     const struct {
@@ -19,8 +22,8 @@ static attend_status check_sizes(const attend_problem *given)
         { "keys", given->keys },   { "d_k", given->d_k },     { "d_v", given->d_v },
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
-        if (sizes[i].value < 0)
-            return attend__fail(ATTEND_ERR_ARGUMENT, "problem.%s is %" PRId64 "; it must be at least 0", sizes[i].name,
+        if (sizes[i].value < 0 || sizes[i].value > SIZE_LIMIT)
+            return attend__fail(ATTEND_ERR_ARGUMENT, "problem.%s is %" PRId64 "; it must be between 0 and 2^56", sizes[i].name,
                                 sizes[i].value);
     if (given->heads > 0 && (given->kv_heads == 0 || given->heads % given->kv_heads != 0))
         return attend__fail(ATTEND_ERR_ARGUMENT,

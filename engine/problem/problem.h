@@ -32,7 +32,7 @@ struct attend__call {
 /* Checks a problem and computes what follows from it. Called with the floating-point state of fpstate.h. */
 attend_status attend__problem_check(struct attend__problem *problem, const attend_problem *given);
 
-/* Checks a run's arguments against its problem. With `shape_only` the tensors may be missing (and are then not looked at). */
+/* Checks a run's arguments, as read by attend__struct_read, against its problem. With `shape_only` the tensors may be missing (and are then not looked at). */
 attend_status attend__call_check(struct attend__call *call, const struct attend__problem *problem, const attend_args *given,
                                  bool shape_only);
 

@@ -10,6 +10,8 @@ struct attend__item attend__item_of(const struct attend__problem *problem, const
     item.keys = call->key_lengths ? call->key_lengths[b] : call->keys - item.key_start;
     item.row_start = call->query_starts ? call->query_starts[b] : 0;
     item.rows = call->query_lengths ? call->query_lengths[b] : call->rows - item.row_start;
+    if (item.keys == 0)
+        item.key_start = 0; /* or it might point one past the last key */
     switch (problem->diagonal) {
     case ATTEND_DIAGONAL_TOP_LEFT: item.diagonal = 0; break;
     case ATTEND_DIAGONAL_POSITION: item.diagonal = call->positions[b]; break;

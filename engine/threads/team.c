@@ -13,10 +13,10 @@
 #include "engine/base/sizes.h"
 #include "engine/base/status.h"
 #include "engine/threads/affinity.h"
+#include "engine/threads/signals.h"
 
 #include <omp.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -392,24 +392,13 @@ static attend_status start_quietly(struct attend__team **team, const struct atte
     return status;
 }
 
-/* Signals of the process are for the host's threads. Those that a thread raises by its own fault stay open: blocked,
- * they would end the process without asking the host's handler, say for a page of a mapped file. */
-static void fill_blocked(sigset_t *blocked)
-{
-    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS };
-    sigfillset(blocked);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
-        sigdelset(blocked, faults[i]);
-}
-
 attend_status attend__team_start(struct attend__team **team, const struct attend__team_options *options)
 {
-    sigset_t blocked, before;
+    sigset_t before;
     *team = NULL;
-    fill_blocked(&blocked);
-    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    attend__signals_block(&before);
     attend_status status = start_quietly(team, options);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    attend__signals_restore(&before);
     if (!status)
         status = judge_binding(*team, options);
     if (status) {

@@ -7,12 +7,13 @@
 #include "engine/threads/topology.h"
 
 #include "engine/base/status.h"
+#include "engine/base/forks.h"
 #include "engine/threads/affinity.h"
+#include "engine/threads/signals.h"
 
 #include <hwloc.h>
 #include <limits.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ enum { KIB = 1 << 10, MIB = 1 << 20 };
 enum { L1D_LEAST = 8 * KIB, L1D_MOST = MIB, L2_LEAST = 64 * KIB, L2_MOST = 64 * MIB };
 enum { L3_LEAST = 256 * KIB, L3_MOST = 128 * MIB, L3_MOST_PER_CORE = 8 * MIB };
 
-static pthread_once_t loaded = PTHREAD_ONCE_INIT;
+/* Both are set together, under the guard. */
 static const struct attend__machine *machine_found;
 static const char *note_found;
 
@@ -207,12 +208,11 @@ static void *load_machine(void *argument)
  * which takes no signals, keeps that from the caller. */
 static const char *load_apart(struct attend__machine *machine)
 {
-    sigset_t all, before;
+    sigset_t before;
     pthread_t loader;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    attend__signals_block(&before);
     int failed = pthread_create(&loader, NULL, load_machine, machine);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    attend__signals_restore(&before);
     if (failed)
         return "no thread for hwloc could be started: only the CPUs of the affinity mask are known";
     pthread_join(loader, NULL);
@@ -221,7 +221,7 @@ static const char *load_apart(struct attend__machine *machine)
     return NULL;
 }
 
-static void load_once(void)
+static void load(void)
 {
     static struct attend__machine machine;
     note_found = load_apart(&machine);
@@ -230,7 +230,10 @@ static void load_once(void)
 
 const struct attend__machine *attend__topology(const char **note)
 {
-    pthread_once(&loaded, load_once);
+    attend__guard_take(ATTEND__GUARD_TOPOLOGY);
+    if (!machine_found)
+        load();
+    attend__guard_leave(ATTEND__GUARD_TOPOLOGY);
     *note = note_found;
     return machine_found;
 }

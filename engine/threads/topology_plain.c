@@ -5,23 +5,20 @@
 
 #include "engine/threads/topology.h"
 
+#include "engine/base/forks.h"
 #include "engine/base/status.h"
 #include "engine/threads/affinity.h"
 
-#include <pthread.h>
 #include <stddef.h>
 
-static pthread_once_t loaded = PTHREAD_ONCE_INIT;
 static const struct attend__machine *machine_found;
-
-static void load_machine(void)
-{
-    machine_found = attend__affinity_machine();
-}
 
 const struct attend__machine *attend__topology(const char **note)
 {
-    pthread_once(&loaded, load_machine);
+    attend__guard_take(ATTEND__GUARD_TOPOLOGY);
+    if (!machine_found)
+        machine_found = attend__affinity_machine();
+    attend__guard_leave(ATTEND__GUARD_TOPOLOGY);
     *note = "built without hwloc: only the CPUs of the affinity mask are known, not cores, caches or nodes";
     return machine_found;
 }

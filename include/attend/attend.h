@@ -17,7 +17,7 @@
  *   - The caller owns every tensor and array it passes. The library keeps no pointer to them after the call returns.
  *   - Functions that can fail return an attend_status; attend_last_error() then tells which argument had which value and
  *     which rule it broke. An error that is found before anything runs leaves every output untouched.
- *   - Structs begin with their own size; initialise them with the INIT macro of their type. A struct from an older header
+ *   - Structs begin with their own size (attend_cpu and attend_progress do not and never change); initialise them with the INIT macro of their type. A struct from an older header
  *     is filled with defaults; one from a newer header is accepted while the fields unknown here are zero.
  *   - The library never prints, exits, aborts, installs signal handlers or changes the caller's CPU mask,
  *     environment or floating-point state.
@@ -247,7 +247,7 @@ typedef struct attend_cpu {
 } attend_cpu;
 
 /* Writes the machine's CPUs in the order of their numbers into cpus[capacity] (NULL with capacity 0 is legal); returns how many
- * there are. Any thread. */
+ * there are, 0 on failure. Any thread. */
 ATTEND_API size_t attend_engine_cpus(attend_engine *engine, attend_cpu *cpus, size_t capacity);
 
 /* ---- problem, plan, run ------------------------------------------------------------------------------------------- */
@@ -307,7 +307,8 @@ typedef struct attend_progress {
  * the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
  * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf.
  * A row that sees a NaN or a score of +inf becomes NaN (0x7fc00000); a visible value that is NaN or infinite, and a sum of values
- * beyond float32, makes its column of the row NaN. A visible score of -inf has weight 0. */
+ * beyond float32, makes its column of the row NaN. A visible score of -inf has weight 0, and a KV tile in which a row has no other
+ * is left out of the row, values and all. */
 typedef struct attend_args {
     size_t struct_size;
     int64_t batch, rows, keys; /* at most the plan's; ATTEND_PLANNED */
@@ -348,7 +349,7 @@ ATTEND_API attend_status attend_plan_create(attend_plan **plan, attend_engine *e
 /* Frees a plan; NULL is ignored. No run of it may be under way. */
 ATTEND_API void attend_plan_destroy(attend_plan *plan);
 
-/* Bytes that one run needs beyond the team's own scratch. */
+/* Bytes that one run needs beyond the team's own scratch; 0 for NULL. */
 ATTEND_API size_t attend_plan_workspace_bytes(const attend_plan *plan);
 
 /* Runs a plan and returns when the results are written. Allocates nothing. Any number of threads may run one plan, or plans
@@ -377,7 +378,7 @@ typedef struct attend_explanation {
     double multiply_adds;    /* d_k + d_v for each pair that ranges and causal rule leave visible */
     int64_t inline_limit;    /* jobs below so many multiply-adds run in the caller, and all do without a team; -1: never */
     int64_t unit_rows_most;  /* unit_rows is this, or less to have several units for every member */
-    int64_t padding_units;   /* of the units, those that clear an item's padding rows */
+    int64_t padding_units;   /* of the units, those that clear the padding rows of a head */
 } attend_explanation;
 
 #ifdef __cplusplus
@@ -386,7 +387,8 @@ typedef struct attend_explanation {
 #define ATTEND_EXPLANATION_INIT { .struct_size = sizeof(attend_explanation) }
 #endif
 
-/* Fills *explanation for a run with these args, whose tensors may be NULL (visible is read where given). Any thread. */
+/* Fills *explanation for a run with these args, whose tensors may be NULL (visible is read where given). Any thread; works in a slot
+ * of scratch, and so may wait for one like a run. */
 ATTEND_API attend_status attend_plan_explain(const attend_plan *plan, const attend_args *args,
                                              attend_explanation *explanation);
 
@@ -398,7 +400,8 @@ typedef enum attend_measure {
 } attend_measure;
 
 /* Measures a limit of the machine on the engine's own team and instruction set: *rate per second over about 10 ms of
- * multiply-adds, or over one pass through memory[bytes] split evenly over the members. Takes its turn in the job queue. */
+ * multiply-adds, or over one pass through memory[bytes], of which members take 4 MiB at a time. Takes its turn in the job queue; a
+ * first try of a fraction of a millisecond, which finds how many multiply-adds to do, runs in the caller. */
 ATTEND_API attend_status attend_engine_measure(attend_engine *engine, attend_measure what, const void *memory,
                                                size_t bytes, double *rate);
 
