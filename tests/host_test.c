@@ -100,6 +100,50 @@ static void check_states(attend_isa isa, bool planned)
         }
 }
 
+/* The calls around a run divide too: quotas, scales, shares of units. */
+static attend_status use_everything(const attend_problem *problem, const attend_args *args)
+{
+    attend_engine_options options = ATTEND_ENGINE_OPTIONS_INIT;
+    attend_explanation explanation = ATTEND_EXPLANATION_INIT;
+    attend_engine_info info = ATTEND_ENGINE_INFO_INIT;
+    attend_engine *engine;
+    attend_plan *plan;
+    double rate;
+    options.threads = 2;
+    attend_status status = attend_engine_create(&engine, &options);
+    if (status)
+        return status;
+    status = attend_plan_create(&plan, engine, problem);
+    if (!status)
+        status = attend_plan_explain(plan, args, &explanation);
+    if (!status)
+        status = attend_engine_describe(engine, &info);
+    if (!status)
+        status = attend_engine_measure(engine, ATTEND_MEASURE_READ, problem, sizeof *problem, &rate);
+    attend_plan_destroy(plan);
+    attend_engine_destroy(engine);
+    return status;
+}
+
+Test(host, other_calls_in_any_state, .timeout = 60)
+{
+    struct spec spec = spec_plain(1, 7, 100, 90, 24, 24);
+    struct sample sample;
+    spec.kv_heads = 1;
+    spec.causal = true;
+    sample_make(&sample, &spec);
+    for (size_t which = 0; which < sizeof states / sizeof *states; which++) {
+        unsigned usual = _mm_getcsr();
+        _mm_setcsr(states[which].state);
+        attend_status status = use_everything(&sample.problem, &sample.args);
+        unsigned left = _mm_getcsr();
+        _mm_setcsr(usual);
+        cr_assert(status == ATTEND_OK && left == states[which].state, "%s: %s, the state was 0x%04x and is 0x%04x",
+                  states[which].name, attend_status_name(status), states[which].state, left);
+    }
+    sample_free(&sample);
+}
+
 static void check_states_of_run(attend_isa isa)
 {
     check_states(isa, true);
