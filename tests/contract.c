@@ -43,7 +43,9 @@ static float contract_exp(float x)
         return x;
     if (x < -87.0f)
         return 0.0f;
-    float n = fmaf(x, 0x1.715476p+0f, 12583039.0f) - 12583039.0f; /* the nearest whole number to x·log2(e), rounded once */
+    float n = fmaf(x, 0x1.715476p+0f, 12583038.0f) - 12583038.0f; /* the nearest whole number to x·log2(e), rounded once */
+    if (n < -125.0f)
+        return 0.0f;
     float r = fmaf(n, -0x1.62e43p-1f, x), p = c[5];
     for (int i = 4; i >= 0; i--)
         p = fmaf(p, r, c[i]);

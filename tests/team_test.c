@@ -48,6 +48,7 @@ struct tally {
     struct attend__team *team;
     atomic_int times[UNITS_MOST];     /* how often each unit ran */
     atomic_int members[MEMBERS_MOST]; /* units of each member */
+    int64_t announced[MEMBERS_MOST];  /* 1 more than the unit that each member said to run next; 0: none */
     atomic_int wrong;
     cpu_set_t mask;                   /* that members shall have */
     size_t scratch_bytes;             /* at least, for every member; 0: not looked at */
@@ -61,13 +62,16 @@ static int64_t read_clock(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-static void run_tally(void *argument, int64_t unit, int member, void *scratch)
+static void run_tally(void *argument, int64_t unit, int64_t next, int member, void *scratch)
 {
     struct tally *tally = argument;
     if (unit < 0 || unit >= UNITS_MOST || member < 0 || member >= MEMBERS_MOST) {
         atomic_fetch_add(&tally->wrong, 1);
         return;
     }
+    if (tally->announced[member] > 0 && tally->announced[member] != unit + 1)
+        atomic_fetch_add(&tally->wrong, 1);
+    tally->announced[member] = next + 1;
     if (tally->scratch_bytes > 0) {
         /* Fills the scratch and reads it back a moment later: two members on one block, or a block that is too short or
          * gone, show here or in the sanitizers. */
@@ -446,9 +450,9 @@ Test(team, granted_with_OMP_MAX_ACTIVE_LEVELS)
     run_again_with("OMP_MAX_ACTIVE_LEVELS", "0", 6);
 }
 
-static void start_inside(void *argument, int64_t unit, int member, void *scratch)
+static void start_inside(void *argument, int64_t unit, int64_t next, int member, void *scratch)
 {
-    (void)unit, (void)member, (void)scratch;
+    (void)unit, (void)next, (void)member, (void)scratch;
     atomic_int *faults = argument;
     struct tally *tally = make_tally();
     struct attend__team_options options = want(3);
@@ -586,9 +590,9 @@ Test(team, scratch_grows_while_jobs_run)
 
 /* ---- binding ---- */
 
-static void check_place(void *argument, int64_t unit, int member, void *scratch)
+static void check_place(void *argument, int64_t unit, int64_t next, int member, void *scratch)
 {
-    (void)unit, (void)scratch;
+    (void)unit, (void)next, (void)scratch;
     struct tally *tally = argument;
     cpu_set_t mask;
     int cpu = attend__team_cpu(tally->team, member);
@@ -634,9 +638,9 @@ Test(team, members_sit_on_their_cpus_and_the_caller_does_not)
     free(tally);
 }
 
-static void check_mask(void *argument, int64_t unit, int member, void *scratch)
+static void check_mask(void *argument, int64_t unit, int64_t next, int member, void *scratch)
 {
-    (void)unit, (void)member, (void)scratch;
+    (void)unit, (void)next, (void)member, (void)scratch;
     cpu_set_t mask;
     struct tally *tally = argument;
     bool right = sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_EQUAL(&mask, &tally->mask);
@@ -709,9 +713,9 @@ Test(team, failed_binds_are_a_warning_or_an_error)
 
 /* ---- floating point ---- */
 
-static void check_rounding(void *argument, int64_t unit, int member, void *scratch)
+static void check_rounding(void *argument, int64_t unit, int64_t next, int member, void *scratch)
 {
-    (void)unit, (void)member, (void)scratch;
+    (void)unit, (void)next, (void)member, (void)scratch;
     volatile float one = 1, little = 0x1p-30f;
     atomic_fetch_add((atomic_int *)argument, one + little != 1 || one - little != 1);
     fesetround(FE_DOWNWARD); /* the next job must not find this */

@@ -30,8 +30,9 @@ static double seconds_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void run_probe(void *argument, int64_t unit, int member, void *scratch)
+static void run_probe(void *argument, int64_t unit, int64_t next, int member, void *scratch)
 {
+    (void)next;
     (void)member;
     (void)scratch;
     const struct probe *probe = argument;
@@ -52,7 +53,7 @@ static double time_units(attend_engine *engine, struct probe *probe, int64_t uni
         attend__team_run(engine->team, &job);
     } else {
         for (int64_t unit = 0; unit < units; unit++)
-            run_probe(probe, unit, 0, NULL);
+            run_probe(probe, unit, -1, 0, NULL);
     }
     return seconds_now() - begin;
 }

@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-static void run_team_unit(void *argument, int64_t unit, int member, void *scratch)
+static void run_team_unit(void *argument, int64_t unit, int64_t next, int member, void *scratch)
 {
     (void)member;
-    attend__unit_run(argument, unit, scratch);
+    attend__unit_run(argument, unit, next, scratch);
 }
 
 static void run_scheduled(attend_engine *engine, struct attend__unit_work *work, void *scratch)
@@ -26,8 +26,9 @@ static void run_scheduled(attend_engine *engine, struct attend__unit_work *work,
         return;
     }
     atomic_fetch_add_explicit(&engine->inline_jobs, 1, memory_order_relaxed);
-    for (int64_t unit = 0; unit < work->schedule.count; unit++)
-        attend__unit_run(work, unit, scratch);
+    const int64_t last = work->schedule.count - 1;
+    for (int64_t unit = 0; unit <= last; unit++)
+        attend__unit_run(work, unit, unit < last ? unit + 1 : -1, scratch);
 }
 
 static attend_status check_workspace(const struct attend__plan *plan, const attend_args *args)

@@ -30,53 +30,112 @@ static void fill_outside(const struct attend__view *view, int64_t b, int64_t h, 
     fill(row, view->stride[3], high, keys, value);
 }
 
-static void describe_row(const struct attend__unit_work *work, const struct attend__item *item, int64_t b, int64_t h, int64_t i,
-                         struct attend__row *row)
+/* What few calls ask for: a visibility tensor, scores or weights. */
+static void describe_details(const struct attend__unit_work *work, const struct attend__item *item, int64_t b, int64_t h, int64_t i,
+                             const struct attend__row *row, struct attend__row_details *details)
 {
     const struct attend__call *call = &work->call;
-    const struct attend__range range = attend__row_range(&work->plan->problem, item, i);
     const int64_t r = item->row_start + i;
-    row->query = element(&call->query, b, h, r, 0);
-    row->output = element(&call->output, b, h, r, 0);
-    row->lse = element(&call->lse, b, h, r, 0);
-    row->scores = element(&call->scores, b, h, r, item->key_start);
-    row->weights = element(&call->weights, b, h, r, item->key_start);
-    row->visible = NULL;
+    details->scores = element(&call->scores, b, h, r, item->key_start);
+    details->weights = element(&call->weights, b, h, r, item->key_start);
+    details->visible = NULL;
     if (call->visible.data) {
         const int64_t *stride = call->visible.stride;
-        row->visible = (const uint8_t *)call->visible.data + b * stride[0] + h * stride[1] + r * stride[2] +
-                       item->key_start * stride[3];
+        details->visible = (const uint8_t *)call->visible.data + b * stride[0] + h * stride[1] + r * stride[2] +
+                           item->key_start * stride[3];
     }
-    row->low = range.low;
-    row->high = range.high;
-    const int64_t low = item->key_start + range.low, high = item->key_start + range.high;
+    const int64_t low = item->key_start + row->low, high = item->key_start + row->high;
     fill_outside(&call->scores, b, h, r, low, high, call->keys, -INFINITY);
     fill_outside(&call->weights, b, h, r, low, high, call->keys, 0.0f);
 }
 
-static void attend_unit(const struct attend__unit_work *work, const struct attend__unit_ref *ref, void *scratch)
+static bool wants_details(const struct attend__call *call)
+{
+    return call->visible.data || call->scores.data || call->weights.data;
+}
+
+/* The unit's rows, and their details where there are any. Goes by steps, not by index: short units have hardly more work. */
+static void describe_rows(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__row *row,
+                          struct attend__row_details *details)
 {
     const struct attend__problem *problem = &work->plan->problem;
     const struct attend__call *call = &work->call;
     const struct attend__item *item = &work->schedule.items[ref->item];
-    struct attend__row *row = scratch;
-    int64_t i = ref->first / problem->group, h = ref->first % problem->group;
-    for (int64_t m = 0; m < ref->rows; m++) {
-        describe_row(work, item, ref->item, ref->kv_head * problem->group + h, i, &row[m]);
-        if (++h == problem->group) {
-            h = 0;
-            i++;
+    const int64_t group = problem->group, first_head = ref->kv_head * group;
+    int64_t i = ref->first / group, h = ref->first % group;
+    for (int64_t m = 0; m < ref->rows; i++, h = 0) {
+        const int64_t r = item->row_start + i;
+        const struct attend__range range = attend__row_range(problem, item, i);
+        const float *query = element(&call->query, ref->item, first_head + h, r, 0);
+        float *output = element(&call->output, ref->item, first_head + h, r, 0);
+        float *lse = element(&call->lse, ref->item, first_head + h, r, 0);
+        for (; h < group && m < ref->rows; h++, m++) {
+            row[m] = (struct attend__row){ query, output, lse, range.low, range.high };
+            if (details)
+                describe_details(work, item, ref->item, first_head + h, i, &row[m], &details[m]);
+            query += call->query.stride[1];
+            output += call->output.stride[1];
+            lse = lse ? lse + call->lse.stride[1] : NULL;
         }
     }
-    const struct attend__unit unit = {
+}
+
+/* Rows first … first + rows - 1 of planes consecutive heads. */
+static struct attend__region region_of(const struct attend__view *view, int64_t b, int64_t h, int64_t first, int64_t rows,
+                                       int64_t planes, int64_t width)
+{
+    const int64_t size = (int64_t)sizeof(float);
+    return (struct attend__region){ element(view, b, h, first, 0), width * size,  rows,
+                                    view->stride[2] * size,        planes,        view->stride[1] * size };
+}
+
+/* Where the thread's next unit lies: keys and values of its first tile unless they are this unit's, queries, output. Elements that are
+ * no neighbours are left to the processor. */
+static int regions_of_next(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next,
+                           struct attend__region *region)
+{
+    if (next < 0)
+        return 0;
+    const struct attend__problem *problem = &work->plan->problem;
+    const struct attend__call *call = &work->call;
+    const struct attend__unit_ref *then = &work->schedule.units[next];
+    if (then->kv_head == ATTEND__CLEAR_UNIT)
+        return 0;
+    const struct attend__item *item = &work->schedule.items[then->item];
+    const int64_t group = problem->group, b = then->item;
+    const int64_t keys = attend__min(item->keys, ATTEND__KV_TILE);
+    const int64_t first = then->first / group, rows = (then->first + then->rows - 1) / group - first + 1;
+    int regions = 0;
+    if ((b != ref->item || then->kv_head != ref->kv_head) && call->key.stride[3] == 1 && call->value.stride[3] == 1) {
+        region[regions++] = region_of(&call->key, b, then->kv_head, item->key_start, keys, 1, problem->d_k);
+        region[regions++] = region_of(&call->value, b, then->kv_head, item->key_start, keys, 1, problem->d_v);
+    }
+    if (call->query.stride[3] == 1)
+        region[regions++] = region_of(&call->query, b, then->kv_head * group, item->row_start + first, rows, group, problem->d_k);
+    if (call->output.stride[3] == 1)
+        region[regions++] = region_of(&call->output, b, then->kv_head * group, item->row_start + first, rows, group, problem->d_v);
+    return regions;
+}
+
+static void attend_unit(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next, void *scratch)
+{
+    const struct attend__plan *plan = work->plan;
+    const struct attend__call *call = &work->call;
+    const struct attend__item *item = &work->schedule.items[ref->item];
+    struct attend__row *row = scratch;
+    struct attend__row_details *details =
+        wants_details(call) ? (struct attend__row_details *)((char *)scratch + plan->rows_bytes) : NULL;
+    describe_rows(work, ref, row, details);
+    struct attend__unit unit = {
         .row = row,
+        .details = details,
         .rows = ref->rows,
         .key = element(&call->key, ref->item, ref->kv_head, item->key_start, 0),
         .value = element(&call->value, ref->item, ref->kv_head, item->key_start, 0),
         .key_stride = call->key.stride[2],
         .value_stride = call->value.stride[2],
-        .d_k = problem->d_k,
-        .d_v = problem->d_v,
+        .d_k = plan->problem.d_k,
+        .d_v = plan->problem.d_v,
         .query_step = call->query.stride[3],
         .key_step = call->key.stride[3],
         .value_step = call->value.stride[3],
@@ -84,9 +143,10 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
         .visible_step = call->visible.stride[3],
         .scores_step = call->scores.stride[3],
         .weights_step = call->weights.stride[3],
-        .scale = problem->scale,
+        .scale = plan->problem.scale,
     };
-    work->plan->kernel->run(&unit, (char *)scratch + work->plan->rows_bytes);
+    unit.nexts = regions_of_next(work, ref, next, unit.next);
+    plan->kernel->run(&unit, (char *)scratch + plan->rows_bytes + plan->details_bytes);
 }
 
 static void clear_row(const struct attend__unit_work *work, int64_t b, int64_t h, int64_t r)
@@ -117,13 +177,13 @@ static int64_t unit_multiply_adds(const struct attend__unit_work *work, const st
                      (double)(problem->d_k + problem->d_v));
 }
 
-void attend__unit_run(const struct attend__unit_work *work, int64_t unit, void *scratch)
+void attend__unit_run(const struct attend__unit_work *work, int64_t unit, int64_t next, void *scratch)
 {
     const struct attend__unit_ref *ref = &work->schedule.units[unit];
     if (ref->kv_head == ATTEND__CLEAR_UNIT)
         clear_padding(work, ref);
     else
-        attend_unit(work, ref, scratch);
+        attend_unit(work, ref, next, scratch);
     if (work->progress)
         __atomic_fetch_add(&work->progress->done, unit_multiply_adds(work, ref), __ATOMIC_RELAXED);
 }

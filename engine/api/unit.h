@@ -15,7 +15,8 @@ struct attend__unit_work {
 /* Announces the run to work->progress; before the first unit. */
 void attend__unit_begin(const struct attend__unit_work *work);
 
-/* Runs one unit with a member's scratch (plan->scratch_bytes). */
-void attend__unit_run(const struct attend__unit_work *work, int64_t unit, void *scratch);
+/* Runs one unit with a member's scratch (plan->scratch_bytes); `next` is the one that the thread will run after it, -1 where that is not
+ * known. */
+void attend__unit_run(const struct attend__unit_work *work, int64_t unit, int64_t next, void *scratch);
 
 #endif

@@ -1,19 +1,26 @@
-/* One block of rows against one KV tile. Reads like the lesson: scores, hide, softmax, weighted values, merge. */
+/* One block of rows against one KV tile: the steps of the lesson, each on its own: scores, softmax, weighted values. Which blocks
+ * take which step when is strip_tmpl.h's business. */
 #ifndef ATTEND__BLOCK_TMPL_H
 #define ATTEND__BLOCK_TMPL_H
 
 /* Where in a tile of the unit the work stands. */
 struct tile {
     int64_t first_key;
+    bool first, only; /* of the unit's tiles */
+    bool alike;       /* all rows of the unit see the same keys of it: those of `view` */
+    struct tile_view view;
     int keys;         /* of the tile up to the largest `high` of the unit's rows */
     uint64_t packed;  /* bit p: panel p is in scratch->panels */
     bool values_packed;
+    struct ahead ahead;
 };
 
-static inline int block_rows(const struct attend__unit *unit, int64_t first_row)
-{
-    return (int)attend__min(unit->rows - first_row, BLOCK_ROWS);
-}
+/* Consecutive rows of a unit, at most BLOCK_ROWS. */
+struct block {
+    int64_t first; /* row of the unit */
+    int rows;
+    const struct tile_view *view;
+};
 
 /* A row of the next block, fetched while this one computes: it is the only part of a unit that no prefetcher foresees. */
 static void fetch_row(const struct attend__unit *unit, int64_t r)
@@ -26,12 +33,12 @@ static void fetch_row(const struct attend__unit *unit, int64_t r)
 
 /* Where the queries of a block lie with their features side by side. */
 static void find_queries(const float **queries, const struct attend__unit *unit, const struct scratch *scratch,
-                         int64_t first_row)
+                         const struct block *block)
 {
-    for (int r = 0; r < block_rows(unit, first_row); r++) {
-        queries[r] = unit->row[first_row + r].query;
+    for (int r = 0; r < block->rows; r++) {
+        queries[r] = unit->row[block->first + r].query;
         if (unit->query_step == 1) {
-            fetch_row(unit, first_row + r + BLOCK_ROWS);
+            fetch_row(unit, block->first + r + BLOCK_ROWS);
             continue;
         }
         float *packed = scratch->queries + r * unit->d_k;
@@ -40,35 +47,42 @@ static void find_queries(const float **queries, const struct attend__unit *unit,
     }
 }
 
-/* Scores of a block against the panels that its rows see. Afterwards hidden keys hold -inf, and largest[r] is each row's largest
- * score, or the most negative finite number where there is none: m - s then stays -inf instead of becoming NaN. */
-static void score_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
-                        const struct tile_view *view, int64_t first_row, float *largest)
+/* Panel p of the tile, packed by the first block that needs it. */
+static const float *packed_panel(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, int p)
 {
-    const int rows = block_rows(unit, first_row);
-    const float *queries[BLOCK_ROWS];
-    find_queries(queries, unit, scratch, first_row);
-    vf best[BLOCK_ROWS];
-    for (int r = 0; r < BLOCK_ROWS; r++)
-        best[r] = vf_set1(-__builtin_inff());
-    for (int p = view->low / PANEL_KEYS; p * PANEL_KEYS < view->high; p++) {
-        float *panel = scratch->panels + p * unit->d_k * PANEL_KEYS;
-        if (!(tile->packed >> p & 1)) {
-            const int64_t key = tile->first_key + p * PANEL_KEYS;
-            pack_panel(panel, unit->key + key * unit->key_stride, unit->key_stride, unit->key_step,
-                       tile->keys - p * PANEL_KEYS, unit->d_k);
-            tile->packed |= UINT64_C(1) << p;
-        }
-        score_panel(rows, scratch->scores + p * PANEL_KEYS, queries, panel, unit->d_k, vf_set1(unit->scale), best,
-                    view->high - p * PANEL_KEYS);
+    float *panel = scratch->panels + p * unit->d_k * PANEL_KEYS;
+    if (!(tile->packed >> p & 1)) {
+        const int64_t key = tile->first_key + p * PANEL_KEYS;
+        pack_panel(panel, unit->key + key * unit->key_stride, unit->key_stride, unit->key_step, tile->keys - p * PANEL_KEYS,
+                   unit->d_k);
+        tile->packed |= UINT64_C(1) << p;
     }
-    /* From a panel's first key on nothing hidden took part in the maximum, unless a row sees less than the block. */
-    const bool aligned = view->low % PANEL_KEYS == 0;
-    for (int r = 0; r < rows; r++) {
-        if (!aligned || !row_sees_all(view, r))
-            best[r] = hide_row(scratch->scores + r * SCORE_STRIDE, view, r);
-        const float most = vf_reduce_max(best[r]);
-        largest[r] = most > -FLT_MAX ? most : -FLT_MAX;
+    return panel;
+}
+
+/* Scores of a block against the panels that its rows see: scores[rows][SCORE_STRIDE]. Hidden keys get -inf up to a whole group of
+ * lanes; largest[r] is raised by row r's visible scores. */
+static void score_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
+                        const struct block *block, float *scores, vf *largest)
+{
+    const struct tile_view *view = block->view;
+    const float *queries[BLOCK_ROWS];
+    uint64_t seen[BLOCK_ROWS];
+    find_queries(queries, unit, scratch, block);
+    struct score_panel panel = { .queries = queries, .d_k = unit->d_k, .scale = vf_set1(unit->scale), .largest = largest };
+    for (int p = view->low / PANEL_KEYS; p * PANEL_KEYS < view->high; p++) {
+        const int first = p * PANEL_KEYS, end = first + PANEL_KEYS;
+        panel.scores = scores + first;
+        panel.keys = packed_panel(unit, scratch, tile, p);
+        panel.ahead = take_run(&tile->ahead, unit->d_k, panel.keys);
+        panel.seen = NULL;
+        if (first < view->whole_low || end > view->whole_high) {
+            for (int r = 0; r < block->rows; r++)
+                seen[r] = seen_word(view, r, first / 64 * 64) >> first % 64;
+            panel.seen = seen;
+            panel.groups = (int)attend__divide_up(attend__min(view->high, end) - first, ATTEND__LANES);
+        }
+        score_panel(block->rows, &panel);
     }
 }
 
@@ -80,15 +94,17 @@ static bool reads_values_directly(const struct attend__unit *unit)
     return unit->value_step == 1 && (misaligned % (VL * sizeof(float)) == 0 || unit->rows <= BLOCK_ROWS);
 }
 
+/* sum[rows][width] = the weighted sums of the tile's values. */
 static void sum_block_values(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
-                             const struct tile_view *view, int rows)
+                             const struct block *block, const float *weights, float *sum)
 {
+    const struct tile_view *view = block->view;
     struct value_tile values = {
-        .weights = scratch->scores,
+        .weights = weights,
         .value = unit->value + tile->first_key * unit->value_stride,
         .stride = unit->value_stride,
         .columns = unit->d_v,
-        .sum = scratch->tile.sum,
+        .sum = sum,
         .width = scratch->tile.width,
         .low = view->low,
         .high = view->high,
@@ -101,54 +117,12 @@ static void sum_block_values(const struct attend__unit *unit, const struct scrat
         values.stride = values.width;
         values.columns = attend__round_up(unit->d_v, VL);
     }
-    value_sums(rows, &values);
-    for (int r = 0; r < rows; r++)
-        if (!row_sees_all(view, r) && row_has_nonfinite(values.sum + r * values.width, unit->d_v))
-            redo_value_row(&values, &view->row[r], r);
-}
-
-static void attend_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, int64_t first_row)
-{
-    const int rows = block_rows(unit, first_row);
-    struct tile_view view;
-    if (!view_tile(&view, unit->row + first_row, rows, unit->visible_step, tile->first_key))
+    value_sums(block->rows, &values);
+    if (view->whole_low == view->low && view->whole_high == view->high)
         return;
-    score_block(unit, scratch, tile, &view, first_row, scratch->tile.largest);
-    exponentials(rows, scratch->scores, group_low(&view), group_high(&view), scratch->tile.largest, scratch->tile.total);
-    sum_block_values(unit, scratch, tile, &view, rows);
-    const struct partials into = {
-        .largest = scratch->done.largest + first_row,
-        .total = scratch->done.total + first_row,
-        .sum = scratch->done.sum + first_row * scratch->done.width,
-        .width = scratch->done.width,
-    };
-    merge_tile(rows, unit->d_v, &into, &scratch->tile);
-}
-
-typedef void (*block_step)(const struct attend__unit *, const struct scratch *, struct tile *, int64_t first_row);
-typedef void (*block_end)(const struct attend__unit *, const struct scratch *, int64_t first_row);
-
-/* Calls `visit` for every block of rows and every tile, tile by tile, between the lowest and the highest key that a row sees; and
- * `finish` for every block after its last tile: results are then written while the next block computes. */
-static void for_each_block(const struct attend__unit *unit, const struct scratch *scratch, block_step visit, block_end finish)
-{
-    int64_t low = INT64_MAX, high = 0; /* nothing in sight: one tile without keys, that rows are finished */
-    for (int64_t r = 0; r < unit->rows; r++)
-        if (unit->row[r].low < unit->row[r].high) {
-            low = attend__min(low, unit->row[r].low);
-            high = attend__max(high, unit->row[r].high);
-        }
-    low = attend__min(low, high);
-    int64_t key = low / ATTEND__KV_TILE * ATTEND__KV_TILE;
-    do {
-        struct tile tile = { .first_key = key, .keys = (int)attend__clamp(high - key, 0, ATTEND__KV_TILE) };
-        key += ATTEND__KV_TILE;
-        for (int64_t row = 0; row < unit->rows; row += BLOCK_ROWS) {
-            visit(unit, scratch, &tile, row);
-            if (finish && key >= high)
-                finish(unit, scratch, row);
-        }
-    } while (key < high);
+    for (int r = 0; r < block->rows; r++)
+        if (!row_sees_all(view, r) && row_has_nonfinite(values.sum + r * values.width, unit->d_v))
+            redo_value_row(&values, view, r);
 }
 
 #endif

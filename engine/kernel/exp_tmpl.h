@@ -4,21 +4,22 @@
 #define ATTEND__EXP_TMPL_H
 
 /* E(x) for x ≤ 0: e^x to 1.5e-7 relative near 0 and 3.9e-7 near -87, +0 below -87, exactly 1 at 0; NaN stays NaN.
- * x = n·ln2 + r, |r| ≤ ln2/2. Adding 1.5·2^23 + 127 leaves n + 127 in the sum's low bits: shifted into the exponent field that
- * is 2^n. Below -87 the result would near the subnormals, where a shifted exponent is no power of two. */
+ * x = n·ln2 + r, |r| ≤ ln2/2. Adding 1.5·2^23 + 126 leaves n + 126 in the sum's low bits: shifted into the exponent field that is
+ * 2^(n-1), for n = -126 it is +0. The polynomial is 2·e^r. */
 static inline vf exp_nonpositive(vf x)
 {
-    const vf shifter = vf_set1(0x1.8p23f + 127.0f);
+    const vf shifter = vf_set1(0x1.8p23f + 126.0f);
+    x = vf_at_least(x, vf_set1(-87.0f)); /* n = -126 from there on */
     vf t = vf_fma(x, vf_set1(0x1.715476p+0f), shifter);
     vf n = vf_sub(t, shifter);
     vf r = vf_fma(n, vf_set1(-0x1.62e43p-1f), x);
-    vf p = vf_set1(0x1.0fa7cap-7f);
-    p = vf_fma(p, r, vf_set1(0x1.573bd2p-5f));
-    p = vf_fma(p, r, vf_set1(0x1.555a28p-3f));
-    p = vf_fma(p, r, vf_set1(0x1.fffdbcp-2f));
-    p = vf_fma(p, r, vf_set1(0x1.fffff8p-1f));
-    p = vf_fma(p, r, vf_set1(1.0f));
-    return vf_zero_below(x, vf_set1(-87.0f), vf_mul(p, vf_exponent_from_sum(t)));
+    vf p = vf_set1(0x1.0fa7cap-6f);
+    p = vf_fma(p, r, vf_set1(0x1.573bd2p-4f));
+    p = vf_fma(p, r, vf_set1(0x1.555a28p-2f));
+    p = vf_fma(p, r, vf_set1(0x1.fffdbcp-1f));
+    p = vf_fma(p, r, vf_set1(0x1.fffff8p+0f));
+    p = vf_fma(p, r, vf_set1(2.0f));
+    return vf_mul(p, vf_exponent_from_sum(t));
 }
 
 /* ln(x) for normal x > 0, exactly 0 at 1; NaN for NaN and infinity.

@@ -38,19 +38,32 @@ static inline int64_t attend__unit_rows(int64_t d_v)
 }
 
 /* One row of a unit. Keys count from the item's first real key; the row sees keys low <= j < high, and of those only the ones
- * whose visible byte is not 0, where visible is given. */
+ * whose visible byte is not 0, where visibility is given. */
 struct attend__row {
-    const float *query;     /* [d_k], stride query_step */
-    float *output;          /* [d_v], stride output_step */
-    float *lse;             /* NULL: not wanted */
-    const uint8_t *visible; /* of key 0, stride visible_step; NULL: all of the range */
-    float *scores;          /* of key 0, stride scores_step; NULL: not wanted */
-    float *weights;         /* of key 0, stride weights_step; NULL: not wanted */
+    const float *query; /* [d_k], stride query_step */
+    float *output;      /* [d_v], stride output_step */
+    float *lse;         /* NULL: not wanted; the same for all rows of a unit */
     int64_t low, high;
 };
 
+/* What few calls ask for. */
+struct attend__row_details {
+    const uint8_t *visible; /* of key 0, stride visible_step; NULL: all of the range */
+    float *scores;          /* of key 0, stride scores_step; NULL: not wanted */
+    float *weights;         /* of key 0, stride weights_step; NULL: not wanted */
+};
+
+/* planes × rows pieces of `bytes` bytes; strides in bytes. */
+struct attend__region {
+    const void *base;
+    int64_t bytes, rows, stride, planes, plane_stride;
+};
+
+enum { ATTEND__NEXT_REGIONS = 4 };
+
 struct attend__unit {
     const struct attend__row *row; /* row[rows] */
+    const struct attend__row_details *details; /* details[rows]; NULL: none of any row */
     int64_t rows;                  /* 1 … attend__unit_rows(d_v) */
     const float *key, *value;      /* of key 0; only keys inside some row's range are read */
     int64_t key_stride, value_stride; /* from key to key */
@@ -58,6 +71,9 @@ struct attend__unit {
     int64_t query_step, key_step, value_step, output_step; /* from feature to feature */
     int64_t visible_step, scores_step, weights_step;       /* from key to key */
     float scale;
+    /* What the thread will touch after this unit: a hint for its caches, in order of urgency. Never read. */
+    struct attend__region next[ATTEND__NEXT_REGIONS];
+    int nexts;
 };
 
 struct attend__kernel {

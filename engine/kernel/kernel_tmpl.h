@@ -19,15 +19,18 @@ enum {
     PANEL_KEYS = PANEL_VECTORS * VL,
     LANE_VECTORS = ATTEND__LANES / VL,
     PANEL_GROUPS = PANEL_KEYS / ATTEND__LANES,
+    /* Blocks that go through the steps together where tiles are short, so that one block's latencies hide behind another's work. */
+    STRIP_BLOCKS = 8,
+    STRIP_ROWS = STRIP_BLOCKS * BLOCK_ROWS,
+    MERGE_ROWS = STRIP_ROWS + ATTEND__LANES,
     /* Between the score rows of a block: one vector more than a tile, so that rows do not compete for the same cache sets. */
     SCORE_STRIDE = ATTEND__KV_TILE + ATTEND__LANES
 };
 
 _Static_assert(ATTEND__LANES % VL == 0, "lanes of the contract are whole vectors");
-_Static_assert((int)PANEL_KEYS == (int)ATTEND__LANES || (int)PANEL_KEYS == 4 * (int)ATTEND__LANES, "score_panel_keys knows these");
+_Static_assert((int)PANEL_KEYS == (int)ATTEND__LANES || (int)PANEL_KEYS == 4 * (int)ATTEND__LANES, "score_panel_rows knows these");
 _Static_assert(ATTEND__KV_TILE % PANEL_KEYS == 0 && ATTEND__KV_TILE / PANEL_KEYS <= 64, "a tile is at most 64 panels");
 _Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole blocks");
-_Static_assert((int)BLOCK_ROWS <= (int)ATTEND__LANES, "a block's factors fit the arrays of merge_tile");
 
 /* Unrolls a loop over rows or vectors of a register tile before the compiler decides what lives in registers: without it the sums
  * pass through the stack on their way to the epilogue. */
@@ -36,12 +39,14 @@ _Static_assert((int)BLOCK_ROWS <= (int)ATTEND__LANES, "a block's factors fit the
 #include "engine/kernel/exp_tmpl.h"
 #include "engine/kernel/visible_tmpl.h"
 #include "engine/kernel/pack_tmpl.h"
+#include "engine/kernel/ahead_tmpl.h"
 #include "engine/kernel/score_tmpl.h"
 #include "engine/kernel/softmax_tmpl.h"
 #include "engine/kernel/value_tmpl.h"
 #include "engine/kernel/merge_tmpl.h"
 #include "engine/kernel/scratch_tmpl.h"
 #include "engine/kernel/block_tmpl.h"
+#include "engine/kernel/strip_tmpl.h"
 #include "engine/kernel/diagnose_tmpl.h"
 #include "engine/kernel/unit_tmpl.h"
 #include "engine/kernel/probe_tmpl.h"

@@ -10,8 +10,17 @@ static void pack_query(float *packed, const float *query, int64_t step, int64_t 
         packed[d] = query[d * step];
 }
 
-/* VL keys × VL features through registers; keys beyond `keys` become 0, features beyond `features` are not stored. */
-static inline void pack_square(float *packed, const float *key, int64_t stride, int keys, int features)
+/* VL keys × VL features through registers. */
+static inline void pack_square(float *packed, const float *key, int64_t stride)
+{
+    vf square[VL];
+    vf_load_transposed(square, key, stride);
+    for (int d = 0; d < VL; d++)
+        vf_store(packed + d * PANEL_KEYS, square[d]);
+}
+
+/* The same at the edges: keys beyond `keys` become 0, features beyond `features` are not stored. */
+static void pack_partial_square(float *packed, const float *key, int64_t stride, int keys, int features)
 {
     vf square[VL];
     for (int i = 0; i < VL; i++)
@@ -49,9 +58,9 @@ static void pack_panel(float *packed, const float *key, int64_t stride, int64_t 
         int64_t d = 0;
         if (left >= VL)
             for (; d + VL <= d_k; d += VL)
-                pack_square(packed + d * PANEL_KEYS + j, key + j * stride + d, stride, VL, VL);
+                pack_square(packed + d * PANEL_KEYS + j, key + j * stride + d, stride);
         for (; d < d_k; d += VL)
-            pack_square(packed + d * PANEL_KEYS + j, key + j * stride + d, stride, left, (int)attend__min(d_k - d, VL));
+            pack_partial_square(packed + d * PANEL_KEYS + j, key + j * stride + d, stride, left, (int)attend__min(d_k - d, VL));
     }
 }
 

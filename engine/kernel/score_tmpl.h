@@ -4,12 +4,13 @@
 #ifndef ATTEND__SCORE_TMPL_H
 #define ATTEND__SCORE_TMPL_H
 
-/* The first `groups` groups of lanes of a panel; rows, groups and ragged are compile-time constants. Raises largest[r] by the scores
- * while they are in registers. Ragged: of the last group only the keys in `tail` exist, the others get -inf. */
-static inline __attribute__((always_inline)) void score_panel_rows(const int rows, const int groups, const bool ragged,
-                                                                   float *scores, const float *const *queries,
-                                                                   const float *panel, int64_t d_k, vf scale, vf *largest,
-                                                                   uint32_t tail)
+/* The first `groups` groups of lanes of a panel; rows, groups and masked are compile-time constants. Raises largest[r] by the scores
+ * while they are in registers. Masked: keys that a row does not see get -inf, whatever their score is, and raise nothing;
+ * seen[r] tells the panel's keys that row r sees. */
+static inline __attribute__((always_inline)) void score_panel_groups(const int rows, const int groups, const bool masked,
+                                                                     float *scores, const float *const *queries,
+                                                                     const float *panel, int64_t d_k, vf scale, vf *largest,
+                                                                     const uint64_t *seen, struct line_run ahead)
 {
     const int vectors = groups * LANE_VECTORS;
     vf sum[BLOCK_ROWS][PANEL_VECTORS];
@@ -31,6 +32,8 @@ static inline __attribute__((always_inline)) void score_panel_rows(const int row
                 sum[r][v] = vf_fma(query, key[v], sum[r][v]);
         }
         panel += PANEL_KEYS;
+        __builtin_prefetch(ahead.at, 0, 2); /* to the second level */
+        ahead.at += ahead.step;
     }
     UNROLLED
     for (int r = 0; r < rows; r++) {
@@ -38,8 +41,8 @@ static inline __attribute__((always_inline)) void score_panel_rows(const int row
         UNROLLED
         for (int v = 0; v < vectors; v++) {
             vf s = vf_mul(sum[r][v], scale);
-            if (ragged && v >= vectors - LANE_VECTORS)
-                s = vf_hide(s, tail >> (v - (vectors - LANE_VECTORS)) * VL);
+            if (masked)
+                s = vf_hide(s, (uint32_t)(seen[r] >> v * VL));
             most = vf_max(most, s);
             vf_store(scores + r * SCORE_STRIDE + v * VL, s);
         }
@@ -47,37 +50,44 @@ static inline __attribute__((always_inline)) void score_panel_rows(const int row
     }
 }
 
-/* The panel's first `keys` keys. */
-static inline __attribute__((always_inline)) void score_panel_keys(const int rows, float *scores, const float *const *queries,
-                                                                   const float *panel, int64_t d_k, vf scale, vf *largest,
-                                                                   int keys)
+/* What a score panel is computed from and into. */
+struct score_panel {
+    float *scores;               /* [rows][SCORE_STRIDE], of the panel's first key */
+    const float *const *queries; /* [rows][d_k] */
+    const float *keys;           /* [d_k][PANEL_KEYS] */
+    int64_t d_k;
+    vf scale;
+    vf *largest;                 /* [rows] */
+    const uint64_t *seen;        /* [rows]; NULL: every row sees the whole panel */
+    struct line_run ahead;
+    int groups;                  /* of lanes, from the panel's first key to the last that a row sees */
+};
+
+static inline __attribute__((always_inline)) void score_panel_rows(const int rows, const struct score_panel *p)
 {
-    const int groups = (keys + ATTEND__LANES - 1) / ATTEND__LANES;
-    const uint32_t tail = UINT32_C(0xffff) >> (groups * ATTEND__LANES - keys);
-    if (keys >= PANEL_KEYS)
-        score_panel_rows(rows, PANEL_GROUPS, false, scores, queries, panel, d_k, scale, largest, 0);
-    else if (groups == 1)
-        score_panel_rows(rows, 1, true, scores, queries, panel, d_k, scale, largest, tail);
+    if (!p->seen) {
+        score_panel_groups(rows, PANEL_GROUPS, false, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, NULL, p->ahead);
+        return;
+    }
+    switch (p->groups) {
 #if PANEL_VECTORS * VL > 16
-    else if (groups == 2)
-        score_panel_rows(rows, 2, true, scores, queries, panel, d_k, scale, largest, tail);
-    else if (groups == 3)
-        score_panel_rows(rows, 3, true, scores, queries, panel, d_k, scale, largest, tail);
-    else
-        score_panel_rows(rows, PANEL_GROUPS, true, scores, queries, panel, d_k, scale, largest, tail);
+    case 1: score_panel_groups(rows, 1, true, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, p->seen, p->ahead); break;
+    case 2: score_panel_groups(rows, 2, true, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, p->seen, p->ahead); break;
+    case 3: score_panel_groups(rows, 3, true, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, p->seen, p->ahead); break;
 #endif
+    default: score_panel_groups(rows, PANEL_GROUPS, true, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, p->seen, p->ahead);
+    }
 }
 
-static void score_panel(int rows, float *scores, const float *const *queries, const float *panel, int64_t d_k, vf scale,
-                        vf *largest, int keys)
+static void score_panel(int rows, const struct score_panel *p)
 {
     switch (rows) {
-    case 1: score_panel_keys(1, scores, queries, panel, d_k, scale, largest, keys); break;
-    case 2: score_panel_keys(2, scores, queries, panel, d_k, scale, largest, keys); break;
-    case 3: score_panel_keys(3, scores, queries, panel, d_k, scale, largest, keys); break;
-    case 4: score_panel_keys(4, scores, queries, panel, d_k, scale, largest, keys); break;
-    case 5: score_panel_keys(5, scores, queries, panel, d_k, scale, largest, keys); break;
-    default: score_panel_keys(BLOCK_ROWS, scores, queries, panel, d_k, scale, largest, keys); break;
+    case 1: score_panel_rows(1, p); break;
+    case 2: score_panel_rows(2, p); break;
+    case 3: score_panel_rows(3, p); break;
+    case 4: score_panel_rows(4, p); break;
+    case 5: score_panel_rows(5, p); break;
+    default: score_panel_rows(BLOCK_ROWS, p); break;
     }
 }
 

@@ -6,8 +6,8 @@ struct scratch {
     float *queries;       /* [BLOCK_ROWS][d_k], for queries whose features are not neighbours */
     float *panels;        /* [PANELS][d_k][PANEL_KEYS] */
     float *values;        /* [KV_TILE][width], for values whose features are not neighbours */
-    float *scores;        /* [BLOCK_ROWS][SCORE_STRIDE] */
-    struct partials tile; /* of one block */
+    float *scores;        /* [STRIP_ROWS][SCORE_STRIDE] */
+    struct partials tile; /* of one strip */
     struct partials done; /* of all rows */
     size_t bytes;
 };
@@ -38,10 +38,10 @@ static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t 
     scratch->queries = carve(scratch, memory, product(d_k, BLOCK_ROWS, &fits), &fits);
     scratch->panels = carve(scratch, memory, product(d_k, ATTEND__KV_TILE, &fits), &fits);
     scratch->values = carve(scratch, memory, product(width, ATTEND__KV_TILE, &fits), &fits);
-    scratch->scores = carve(scratch, memory, BLOCK_ROWS * SCORE_STRIDE, &fits);
-    scratch->tile.largest = carve(scratch, memory, ATTEND__LANES, &fits);
-    scratch->tile.total = carve(scratch, memory, ATTEND__LANES, &fits);
-    scratch->tile.sum = carve(scratch, memory, product(width, BLOCK_ROWS, &fits), &fits);
+    scratch->scores = carve(scratch, memory, STRIP_ROWS * SCORE_STRIDE, &fits);
+    scratch->tile.largest = carve(scratch, memory, STRIP_ROWS + ATTEND__LANES, &fits);
+    scratch->tile.total = carve(scratch, memory, STRIP_ROWS + ATTEND__LANES, &fits);
+    scratch->tile.sum = carve(scratch, memory, product(width, STRIP_ROWS, &fits), &fits);
     scratch->done.largest = carve(scratch, memory, row_slots, &fits);
     scratch->done.total = carve(scratch, memory, row_slots, &fits);
     scratch->done.sum = carve(scratch, memory, product(width, unit_rows, &fits), &fits);

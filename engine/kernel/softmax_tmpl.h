@@ -1,34 +1,13 @@
-/* Online softmax of one score tile: hide what rows do not see, find each row's largest score m, replace scores by p = E(s - m) and
- * sum them by lanes. Steps 3 and 4 of the reduction contract. */
+/* Online softmax of one score tile: with each row's largest score m, replace scores by p = E(s - m) and sum them by lanes. Step 4 of
+ * the reduction contract, and what step 3 leaves. Hidden keys hold -inf already, whose p is +0. */
 #ifndef ATTEND__SOFTMAX_TMPL_H
 #define ATTEND__SOFTMAX_TMPL_H
 
-/* Keys of the union widened to whole groups of lanes: what softmax runs over. Hidden keys hold -inf there, whose p is +0. */
+/* Keys of the union widened to whole groups of lanes: what softmax runs over. */
 static inline int group_low(const struct tile_view *view) { return view->low / ATTEND__LANES * ATTEND__LANES; }
 static inline int group_high(const struct tile_view *view)
 {
     return (view->high + ATTEND__LANES - 1) / ATTEND__LANES * ATTEND__LANES;
-}
-
-/* Overwrites the scores of a row's hidden keys with -inf, whatever they are, and returns the largest of the others. */
-static vf hide_row(float *scores, const struct tile_view *view, int r)
-{
-    const vf hidden = vf_set1(-__builtin_inff());
-    const uint32_t all = (uint32_t)((UINT64_C(1) << VL) - 1);
-    vf largest = hidden;
-    for (int j = group_low(view); j < group_high(view); j += VL) {
-        const uint32_t seen = seen_lanes(&view->row[r], j, VL);
-        vf s = hidden;
-        if (seen) {
-            s = vf_load(scores + j);
-            if (seen != all)
-                s = vf_hide(s, seen);
-            largest = vf_max(largest, s);
-        }
-        if (seen != all)
-            vf_store(scores + j, s);
-    }
-    return largest;
 }
 
 /* p and their sums for `rows` rows, a compile-time constant, side by side so that no row's chain is waited for. `largest` is

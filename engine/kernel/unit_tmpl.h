@@ -1,21 +1,22 @@
-/* One unit: its rows in blocks against the KV tiles that any of them sees, tile by tile, so that a tile's keys are packed once for
- * all blocks. */
+/* One unit: its rows in strips against the KV tiles that any of them sees, tile by tile, so that a tile's keys are packed once for
+ * all of them. */
 #ifndef ATTEND__UNIT_TMPL_H
 #define ATTEND__UNIT_TMPL_H
 
-static void finish_block(const struct attend__unit *unit, const struct scratch *scratch, int64_t first_row)
+static void finish_strip(const struct attend__unit *unit, const struct scratch *scratch, const struct tile *tile,
+                         const struct strip *strip)
 {
-    finish_rows(unit, &scratch->done, first_row, block_rows(unit, first_row));
+    const struct partials done = strip_partials(scratch, tile, strip->first);
+    finish_rows(unit->row + strip->first, strip->rows, &done, unit->output_step, unit->d_v);
 }
 
 static void run_unit(const struct attend__unit *unit, void *memory)
 {
     struct scratch scratch;
     lay_out(&scratch, memory, unit->d_k, unit->d_v);
-    memset(scratch.done.total, 0, (size_t)(unit->rows + ATTEND__LANES) * sizeof(float));
-    for_each_block(unit, &scratch, attend_block, finish_block);
-    if (unit->row[0].scores || unit->row[0].weights)
-        for_each_block(unit, &scratch, diagnose_block, NULL);
+    for_each_strip(unit, &scratch, attend_strip, finish_strip);
+    if (unit->details && (unit->details->scores || unit->details->weights))
+        for_each_strip(unit, &scratch, diagnose_strip, NULL);
 }
 
 #endif

@@ -64,22 +64,34 @@ static inline __attribute__((always_inline)) void value_chains(const int rows, c
     }
 }
 
+/* A column block of as many vectors as its share; only the last block's last vector may be partial. */
+static inline __attribute__((always_inline)) void value_block(const int rows, const struct value_tile *tile, int64_t column,
+                                                              int vectors, int last_lanes)
+{
+    switch (last_lanes == VL ? vectors : -vectors) {
+    case 1: value_chains(rows, 1, false, tile, column, VL); break;
+    case -1: value_chains(rows, 1, true, tile, column, last_lanes); break;
+    case -2: value_chains(rows, 2, true, tile, column, last_lanes); break;
+#if PANEL_VECTORS > 2
+    case 2: value_chains(rows, 2, false, tile, column, VL); break;
+    case 3: value_chains(rows, 3, false, tile, column, VL); break;
+    case -3: value_chains(rows, 3, true, tile, column, last_lanes); break;
+    case -4: value_chains(rows, 4, true, tile, column, last_lanes); break;
+#endif
+    default: value_chains(rows, PANEL_VECTORS, false, tile, column, VL); break;
+    }
+}
+
+/* Columns in blocks of nearly equal width: a narrow block at the end would have too few sums to hide the multiply-add's latency. */
 static inline __attribute__((always_inline)) void value_columns(const int rows, const struct value_tile *tile)
 {
-    enum { BLOCK_COLUMNS = PANEL_VECTORS * VL };
-    int64_t column = 0;
-    for (; column + BLOCK_COLUMNS <= tile->columns; column += BLOCK_COLUMNS)
-        value_chains(rows, PANEL_VECTORS, false, tile, column, VL);
-    const int vectors = (int)attend__divide_up(tile->columns - column, VL);
-    const int last_lanes = (int)(tile->columns - column) - (vectors - 1) * VL;
-    switch (vectors) {
-    case 0: break;
-    case 1: value_chains(rows, 1, true, tile, column, last_lanes); break;
-#if PANEL_VECTORS > 2
-    case 2: value_chains(rows, 2, true, tile, column, last_lanes); break;
-    case 3: value_chains(rows, 3, true, tile, column, last_lanes); break;
-#endif
-    default: value_chains(rows, PANEL_VECTORS, true, tile, column, last_lanes); break;
+    int64_t vectors = attend__divide_up(tile->columns, VL), column = 0;
+    for (int64_t blocks = attend__divide_up(vectors, PANEL_VECTORS); blocks > 0; blocks--) {
+        const int share = (int)attend__divide_up(vectors, blocks);
+        vectors -= share;
+        const int64_t end = column + share * VL;
+        value_block(rows, tile, column, share, VL - (int)attend__max(end - tile->columns, 0));
+        column = end;
     }
 }
 
@@ -97,7 +109,7 @@ static void value_sums(int rows, const struct value_tile *tile)
 
 /* A row that does not see every key of the tile multiplied hidden values by +0, which is no change unless such a value is NaN or
  * infinite. Redoes the row's sum key by key, leaving out what it does not see: the same bits as if it had never been there. */
-static void redo_value_row(const struct value_tile *tile, const struct row_view *view, int r)
+static void redo_value_row(const struct value_tile *tile, const struct tile_view *view, int r)
 {
     const float *weights = tile->weights + r * SCORE_STRIDE;
     for (int64_t column = 0; column < tile->columns; column += VL) {
@@ -106,7 +118,7 @@ static void redo_value_row(const struct value_tile *tile, const struct row_view 
         for (int start = 0; start < ATTEND__KV_TILE; start += ATTEND__CHAIN) {
             vf chain = vf_set1(0.0f);
             for (int j = start; j < start + ATTEND__CHAIN; j++)
-                if (seen_lanes(view, j, 1))
+                if (sees_key(view, r, j))
                     chain = vf_fma(vf_set1(weights[j]), vf_load_part(tile->value + j * tile->stride + column, lanes), chain);
             total = vf_add(total, chain);
         }

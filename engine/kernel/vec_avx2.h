@@ -38,10 +38,8 @@ static inline vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
 static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 
-static inline vf vf_zero_below(vf x, vf limit, vf v)
-{
-    return _mm256_and_ps(_mm256_cmp_ps(x, limit, _CMP_NLT_UQ), v);
-}
+/* The instruction answers its second operand where one is NaN. */
+static inline vf vf_at_least(vf x, vf limit) { return _mm256_max_ps(limit, x); }
 
 static inline vf vf_hide(vf v, uint32_t visible)
 {
@@ -75,6 +73,29 @@ static inline bool vf_any_nonfinite(vf v)
     return _mm256_movemask_ps(_mm256_cmp_ps(difference, difference, _CMP_UNORD_Q)) != 0;
 }
 
+/* Magnitudes compare like their bits; less 1, a zero's are the largest of all. */
+struct vf_span { __m256i least, most; };
+
+static inline struct vf_span vf_span_none(void)
+{
+    return (struct vf_span){ _mm256_set1_epi32(-1), _mm256_setzero_si256() };
+}
+
+static inline void vf_span_take(struct vf_span *span, vf v)
+{
+    __m256i magnitude = _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(0x7fffffff));
+    span->most = _mm256_max_epu32(span->most, magnitude);
+    span->least = _mm256_min_epu32(span->least, _mm256_sub_epi32(magnitude, _mm256_set1_epi32(1)));
+}
+
+static inline bool vf_span_inside(struct vf_span span, float low, float high)
+{
+    __m256i least = _mm256_sub_epi32(_mm256_castps_si256(vf_set1(low)), _mm256_set1_epi32(1));
+    __m256i inside = _mm256_and_si256(_mm256_cmpeq_epi32(_mm256_max_epu32(span.least, least), span.least),
+                                      _mm256_cmpgt_epi32(_mm256_castps_si256(vf_set1(high)), span.most));
+    return _mm256_movemask_epi8(inside) == -1;
+}
+
 static inline float vf_reduce_max(vf v)
 {
     __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -88,6 +109,27 @@ static inline float vf_fold_lanes(const vf lanes[2])
     __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
     quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
     return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
+}
+
+/* Half L of the result gathers rows i + 4L, so that transposing 4 × 4 inside halves is all that is left; insertion from memory
+ * needs no shuffle unit, of which there may be one. */
+static inline void vf_load_transposed(vf r[8], const float *p, int64_t stride)
+{
+    for (int c = 0; c < 8; c += 4) {
+        vf row[4];
+        for (int i = 0; i < 4; i++) {
+            const float *at = p + i * stride + c;
+            row[i] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(at)), _mm_loadu_ps(at + 4 * stride), 1);
+        }
+        __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(row[0], row[1]));
+        __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(row[0], row[1]));
+        __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(row[2], row[3]));
+        __m256d high23 = _mm256_castps_pd(_mm256_unpackhi_ps(row[2], row[3]));
+        r[c] = _mm256_castpd_ps(_mm256_unpacklo_pd(low01, low23));
+        r[c + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(low01, low23));
+        r[c + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(high01, high23));
+        r[c + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(high01, high23));
+    }
 }
 
 /* Three stages of pairwise interleaving: 1, 2 and 4 lanes. */

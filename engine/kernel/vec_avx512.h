@@ -34,10 +34,8 @@ static inline vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
 static inline vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 static inline vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 
-static inline vf vf_zero_below(vf x, vf limit, vf v)
-{
-    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLT_UQ), v);
-}
+/* The instruction answers its second operand where one is NaN. */
+static inline vf vf_at_least(vf x, vf limit) { return _mm512_max_ps(limit, x); }
 
 static inline vf vf_hide(vf v, uint32_t visible)
 {
@@ -69,6 +67,28 @@ static inline bool vf_any_nonfinite(vf v)
     return _mm512_cmp_ps_mask(difference, difference, _CMP_UNORD_Q) != 0;
 }
 
+/* Magnitudes compare like their bits; less 1, a zero's are the largest of all. */
+struct vf_span { __m512i least, most; };
+
+static inline struct vf_span vf_span_none(void)
+{
+    return (struct vf_span){ _mm512_set1_epi32(-1), _mm512_setzero_si512() };
+}
+
+static inline void vf_span_take(struct vf_span *span, vf v)
+{
+    __m512i magnitude = _mm512_and_si512(_mm512_castps_si512(v), _mm512_set1_epi32(0x7fffffff));
+    span->most = _mm512_max_epu32(span->most, magnitude);
+    span->least = _mm512_min_epu32(span->least, _mm512_sub_epi32(magnitude, _mm512_set1_epi32(1)));
+}
+
+static inline bool vf_span_inside(struct vf_span span, float low, float high)
+{
+    __m512i least = _mm512_sub_epi32(_mm512_castps_si512(vf_set1(low)), _mm512_set1_epi32(1));
+    return _mm512_cmplt_epu32_mask(span.least, least) == 0 &&
+           _mm512_cmpgt_epu32_mask(span.most, _mm512_castps_si512(vf_set1(high))) == 0;
+}
+
 static inline float vf_reduce_max(vf v)
 {
     __m256 half = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
@@ -83,6 +103,30 @@ static inline float vf_fold_lanes(const vf lanes[1])
     __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
     quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
     return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
+}
+
+/* Quarter L of the result gathers rows i + 4L, so that transposing 4 × 4 inside quarters is all that is left. Insertion from memory
+ * needs no shuffle unit, of which there is one: 32 shuffles instead of 64. */
+static inline void vf_load_transposed(vf r[16], const float *p, int64_t stride)
+{
+    for (int c = 0; c < 16; c += 4) {
+        vf row[4];
+        for (int i = 0; i < 4; i++) {
+            const float *at = p + i * stride + c;
+            row[i] = _mm512_castps128_ps512(_mm_loadu_ps(at));
+            row[i] = _mm512_insertf32x4(row[i], _mm_loadu_ps(at + 4 * stride), 1);
+            row[i] = _mm512_insertf32x4(row[i], _mm_loadu_ps(at + 8 * stride), 2);
+            row[i] = _mm512_insertf32x4(row[i], _mm_loadu_ps(at + 12 * stride), 3);
+        }
+        __m512d low01 = _mm512_castps_pd(_mm512_unpacklo_ps(row[0], row[1]));
+        __m512d high01 = _mm512_castps_pd(_mm512_unpackhi_ps(row[0], row[1]));
+        __m512d low23 = _mm512_castps_pd(_mm512_unpacklo_ps(row[2], row[3]));
+        __m512d high23 = _mm512_castps_pd(_mm512_unpackhi_ps(row[2], row[3]));
+        r[c] = _mm512_castpd_ps(_mm512_unpacklo_pd(low01, low23));
+        r[c + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low01, low23));
+        r[c + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(high01, high23));
+        r[c + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(high01, high23));
+    }
 }
 
 /* Four stages of pairwise interleaving: 1, 2, 4 and 8 lanes. */

@@ -87,7 +87,7 @@ static __attribute__((noinline)) vf vf_fma(vf a, vf b, vf c)
 static inline vf vf_pick(vi mask, vf yes, vf no) { return (vf)(((vi)yes & mask) | ((vi)no & ~mask)); }
 
 static inline vf vf_max(vf a, vf b) { return vf_pick(a > b, a, b); }
-static inline vf vf_zero_below(vf x, vf limit, vf v) { return (vf)((vi)v & ~(x < limit)); }
+static inline vf vf_at_least(vf x, vf limit) { return vf_pick(x < limit, limit, x); }
 
 static inline vf vf_hide(vf v, uint32_t visible)
 {
@@ -118,6 +118,26 @@ static inline bool vf_any_nonfinite(vf v)
     return (wrong[0] | wrong[1] | wrong[2] | wrong[3]) != 0;
 }
 
+/* Magnitudes compare like their bits; less 1, a zero's are the largest of all. */
+typedef uint32_t vu __attribute__((vector_size(16)));
+struct vf_span { vu least, most; };
+
+static inline struct vf_span vf_span_none(void) { return (struct vf_span){ (vu){ 0 } - 1, (vu){ 0 } }; }
+
+static inline void vf_span_take(struct vf_span *span, vf v)
+{
+    vu magnitude = (vu)v & 0x7fffffff, less = magnitude - 1;
+    vu larger = (vu)(magnitude > span->most), smaller = (vu)(less < span->least);
+    span->most = (magnitude & larger) | (span->most & ~larger);
+    span->least = (less & smaller) | (span->least & ~smaller);
+}
+
+static inline bool vf_span_inside(struct vf_span span, float low, float high)
+{
+    vi inside = (span.least >= (vu)vf_set1(low) - 1) & (span.most <= (vu)vf_set1(high));
+    return (inside[0] & inside[1] & inside[2] & inside[3]) != 0;
+}
+
 static inline float vf_reduce_max(vf v)
 {
     float low = v[0] > v[2] ? v[0] : v[2], high = v[1] > v[3] ? v[1] : v[3];
@@ -137,6 +157,13 @@ static inline void vf_transpose(vf r[4])
         t[i] = (vf){ r[0][i], r[1][i], r[2][i], r[3][i] };
     for (int i = 0; i < 4; i++)
         r[i] = t[i];
+}
+
+static inline void vf_load_transposed(vf r[4], const float *p, int64_t stride)
+{
+    for (int i = 0; i < 4; i++)
+        r[i] = vf_load(p + i * stride);
+    vf_transpose(r);
 }
 
 #endif

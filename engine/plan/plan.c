@@ -28,6 +28,7 @@ attend_status attend__plan_make(struct attend__plan *plan, const struct attend__
     const bool fits =
         kernel_bytes > 0 && plan->unit_capacity >= 0 &&
         add_part(&plan->scratch_bytes, &plan->rows_bytes, attend__unit_rows(problem->d_v), sizeof(struct attend__row)) &&
+        add_part(&plan->scratch_bytes, &plan->details_bytes, attend__unit_rows(problem->d_v), sizeof(struct attend__row_details)) &&
         add_part(&plan->scratch_bytes, &ignored, 1, kernel_bytes) &&
         add_part(&plan->workspace_bytes, &plan->items_bytes, problem->batch, sizeof(struct attend__item)) &&
         add_part(&plan->workspace_bytes, &plan->units_bytes, plan->unit_capacity, sizeof(struct attend__unit_ref)) &&

@@ -12,7 +12,8 @@ struct attend__plan {
     int threads;             /* members that units are cut for; at least 1 */
     int64_t unit_capacity;
     size_t rows_bytes;       /* of the row descriptions that precede the kernel's own scratch */
-    size_t scratch_bytes;    /* of one member: rows, then the kernel's */
+    size_t details_bytes;    /* of their details, which follow them */
+    size_t scratch_bytes;    /* of one member: rows, details, then the kernel's */
     size_t items_bytes, units_bytes;
     size_t workspace_bytes;  /* of one run: items, units, and a member's scratch for running in the caller */
 };

@@ -152,14 +152,26 @@ static void adopt_scratch(struct member *member)
     member->next.memory = NULL;
 }
 
-/* Claims and runs units until none is left. Without the mutex. A claim is one addition: each visit to a job adds at
- * most one beyond its units, and a job that was found exhausted is not visited again, so that the counter cannot
- * overflow. */
-static void run_units(struct attend__job *job, int number, void *scratch)
+static int64_t claim_unit(struct attend__job *job)
 {
-    int64_t unit;
-    while ((unit = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed)) < job->units)
-        job->run(job->argument, unit, number, scratch);
+    return atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
+}
+
+/* Claims and runs units until none is left. Without the mutex. The next unit is claimed before the present one runs, so that its memory
+ * can be fetched meanwhile; but not the last few, which others may be free for sooner. A claim is one addition: each
+ * visit to a job adds at most one beyond its units, and a job that was found exhausted is not visited again, so that the counter
+ * cannot overflow. */
+static void run_units(struct attend__job *job, int number, int size, void *scratch)
+{
+    enum { SHARED_UNITS = 2 }; /* per member */
+    const int64_t claimed_ahead = job->units - (int64_t)SHARED_UNITS * size;
+    int64_t unit = claim_unit(job);
+    while (unit < job->units) {
+        const bool ahead = unit < claimed_ahead;
+        const int64_t next = ahead ? claim_unit(job) : job->units;
+        job->run(job->argument, unit, next < job->units ? next : -1, number, scratch);
+        unit = ahead ? next : claim_unit(job);
+    }
 }
 
 /* The last member that leaves an exhausted job hands it back. The caller can see `done` before the mutex is free, but
@@ -189,9 +201,10 @@ static void serve_jobs(struct attend__team *team, int number)
         idle_since = 0;
         adopt_scratch(member);
         job->users++;
+        const int size = team->size;
         pthread_mutex_unlock(&team->mutex);
         (void)attend__fpstate_enter();
-        run_units(job, number, member->scratch.memory);
+        run_units(job, number, size, member->scratch.memory);
         pthread_mutex_lock(&team->mutex);
         leave_job(team, job);
     }

@@ -1,6 +1,6 @@
 /* The engine's team of threads: started once, fed with jobs, stopped once. A job is a number of independent units;
- * members (and nobody else) claim them one by one, so that any team size is right and a stalled member holds up one
- * unit only. Jobs that wait are served in order, and members go on to the next job while others finish the last. Knows
+ * members (and nobody else) claim them one by one, so that any team size is right and a stalled member holds up no more than
+ * the unit it runs and the one it knows to be next. Jobs that wait are served in order, and members go on to the next job while others finish the last. Knows
  * nothing of attention. */
 #ifndef ATTEND__TEAM_H
 #define ATTEND__TEAM_H
@@ -17,9 +17,9 @@
 
 struct attend__team;
 
-/* Runs one unit on member `member` (0 … size-1) with that member's own scratch, at least as large as was last reserved.
- * Called with the floating-point state of fpstate.h. */
-typedef void (*attend__unit_fn)(void *argument, int64_t unit, int member, void *scratch);
+/* Runs one unit on member `member` (0 … size-1) with that member's own scratch, at least as large as was last reserved. `next` is the
+ * unit that the member will run after it, or -1: not known yet. Called with the floating-point state of fpstate.h. */
+typedef void (*attend__unit_fn)(void *argument, int64_t unit, int64_t next, int member, void *scratch);
 
 /* Lies with the caller of attend__team_run, usually on its stack: no member touches it any more when that returns. */
 struct attend__job {

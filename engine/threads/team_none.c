@@ -46,7 +46,7 @@ void attend__team_run(struct attend__team *team, struct attend__job *job)
 {
     (void)team;
     for (int64_t unit = 0; unit < job->units; unit++)
-        job->run(job->argument, unit, 0, NULL);
+        job->run(job->argument, unit, unit + 1 < job->units ? unit + 1 : -1, 0, NULL);
 }
 
 void attend__team_stop(struct attend__team *team)

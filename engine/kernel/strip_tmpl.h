@@ -1,0 +1,175 @@
+/* A strip: some blocks of a unit that take the steps of one KV tile together, each step for all of them before the next. A tile of
+ * few keys is little work for a block, and every step of it waits for the one before; with several blocks at hand there is always
+ * one whose turn it is. Reads like the lesson: scores, softmax, weighted values, merge. */
+#ifndef ATTEND__STRIP_TMPL_H
+#define ATTEND__STRIP_TMPL_H
+
+struct strip {
+    int blocks, rows;
+    int64_t first; /* row of the unit */
+    struct block block[STRIP_BLOCKS];
+    struct tile_view view[STRIP_BLOCKS];
+};
+
+/* Blocks per strip for tiles of up to `keys` keys: as many as keep the scores of one block with a full tile, a third of a small
+ * first-level cache. */
+static int strip_blocks(int64_t keys)
+{
+    return (int)attend__clamp(ATTEND__KV_TILE / attend__max(keys, 1), 1, STRIP_BLOCKS);
+}
+
+/* Cuts `rows` rows from `first` on into blocks of nearly equal size: two rows alone would leave the multiply-add's latency in
+ * sight. */
+static void cut_strip(struct strip *strip, int64_t first, int rows)
+{
+    strip->first = first;
+    strip->rows = rows;
+    strip->blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    const int least = rows / strip->blocks, larger = rows - least * strip->blocks;
+    for (int b = 0; b < strip->blocks; b++) {
+        strip->block[b].first = first;
+        strip->block[b].rows = least + (b < larger);
+        first += strip->block[b].rows;
+    }
+}
+
+/* false when no row sees anything of the tile. */
+static bool view_strip(struct strip *strip, const struct attend__unit *unit, const struct tile *tile)
+{
+    bool any = tile->alike;
+    for (int b = 0; b < strip->blocks; b++) {
+        struct block *block = &strip->block[b];
+        block->view = tile->alike ? &tile->view : &strip->view[b];
+        if (!tile->alike)
+            any |= view_tile(&strip->view[b], unit->row + block->first, unit->details ? unit->details + block->first : NULL,
+                             block->rows, unit->visible_step, tile->first_key);
+    }
+    return any;
+}
+
+/* Scores of all rows, and m of each: its largest visible score, or the most negative finite number where there is none: s - m then
+ * stays -inf instead of becoming NaN. */
+static void score_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
+                        const struct strip *strip, float *largest)
+{
+    vf most[STRIP_ROWS];
+    for (int r = 0; r < strip->rows; r++)
+        most[r] = vf_set1(-FLT_MAX);
+    for (int b = 0; b < strip->blocks; b++) {
+        const struct block *block = &strip->block[b];
+        const int64_t row = block->first - strip->first;
+        score_block(unit, scratch, tile, block, scratch->scores + row * SCORE_STRIDE, most + row);
+    }
+    for (int r = 0; r < strip->rows; r++)
+        largest[r] = vf_reduce_max(most[r]);
+}
+
+/* What the strip's rows have so far; a unit of one tile needs no memory beyond the strip. */
+static struct partials strip_partials(const struct scratch *scratch, const struct tile *tile, int64_t first)
+{
+    if (tile->only)
+        return scratch->tile;
+    return (struct partials){
+        .largest = scratch->done.largest + first,
+        .total = scratch->done.total + first,
+        .sum = scratch->done.sum + first * scratch->done.width,
+        .width = scratch->done.width,
+    };
+}
+
+static void attend_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, struct strip *strip)
+{
+    const struct partials into = strip_partials(scratch, tile, strip->first);
+    if (!view_strip(strip, unit, tile)) {
+        if (tile->first)
+            memset(into.total, 0, (size_t)strip->rows * sizeof *into.total);
+        return;
+    }
+    /* A row's first tile needs no merge. */
+    const struct partials *partials = tile->first ? &into : &scratch->tile;
+    score_strip(unit, scratch, tile, strip, partials->largest);
+    for (int b = 0; b < strip->blocks; b++) {
+        const struct block *block = &strip->block[b];
+        const int64_t row = block->first - strip->first;
+        exponentials(block->rows, scratch->scores + row * SCORE_STRIDE, group_low(block->view), group_high(block->view),
+                     partials->largest + row, partials->total + row);
+    }
+    for (int b = 0; b < strip->blocks; b++) {
+        const struct block *block = &strip->block[b];
+        const int64_t row = block->first - strip->first;
+        sum_block_values(unit, scratch, tile, block, scratch->scores + row * SCORE_STRIDE, partials->sum + row * partials->width);
+    }
+    if (!tile->first)
+        merge_tile(strip->rows, unit->d_v, &into, &scratch->tile);
+}
+
+static struct attend__region key_region(const float *base, int64_t stride, int64_t width, int64_t first, int64_t keys)
+{
+    return (struct attend__region){ base + first * stride, width * (int64_t)sizeof(float), keys, stride * (int64_t)sizeof(float), 1, 0 };
+}
+
+/* The tile's keys and values, for the caches. */
+static int tile_regions(struct attend__region *region, const struct attend__unit *unit, int64_t first_key, int64_t keys)
+{
+    if (unit->key_step != 1 || unit->value_step != 1)
+        return 0;
+    region[0] = key_region(unit->key, unit->key_stride, unit->d_k, first_key, keys);
+    region[1] = key_region(unit->value, unit->value_stride, unit->d_v, first_key, keys);
+    return 2;
+}
+
+static void look_ahead(struct tile *tile, const struct attend__unit *unit, int64_t high)
+{
+    const int64_t next = tile->first_key + ATTEND__KV_TILE;
+    const int64_t panels = attend__divide_up(unit->rows, BLOCK_ROWS) * attend__divide_up(tile->keys, PANEL_KEYS);
+    struct attend__region region[2];
+    if (next < high)
+        plan_ahead(&tile->ahead, region, tile_regions(region, unit, next, attend__min(high - next, ATTEND__KV_TILE)), unit->d_k,
+                   panels);
+    else
+        plan_ahead(&tile->ahead, unit->next, unit->nexts, unit->d_k, panels);
+}
+
+typedef void (*strip_step)(const struct attend__unit *, const struct scratch *, struct tile *, struct strip *);
+typedef void (*strip_end)(const struct attend__unit *, const struct scratch *, const struct tile *, const struct strip *);
+
+/* Calls `visit` for every strip and every tile, tile by tile, between the lowest and the highest key that a row sees; and `finish`
+ * for every strip after its last tile: results are then written while the next strip computes. */
+static void for_each_strip(const struct attend__unit *unit, const struct scratch *scratch, strip_step visit, strip_end finish)
+{
+    int64_t low = INT64_MAX, high = 0; /* nothing in sight: one tile without keys, that rows are finished */
+    bool alike = !unit->details;
+    for (int64_t r = 0; r < unit->rows; r++) {
+        const struct attend__row *row = &unit->row[r];
+        alike &= row->low == unit->row[0].low && row->high == unit->row[0].high;
+        if (row->low < row->high) {
+            low = attend__min(low, row->low);
+            high = attend__max(high, row->high);
+        }
+    }
+    low = attend__min(low, high);
+    alike &= low < high;
+    const int64_t first = low / ATTEND__KV_TILE * ATTEND__KV_TILE;
+    const int64_t step = strip_blocks(high - first) * BLOCK_ROWS;
+    struct strip strip;
+    struct tile tile = { .first_key = first, .first = true, .only = high - first <= ATTEND__KV_TILE && !unit->details, .alike = alike };
+    do {
+        tile.keys = (int)attend__clamp(high - tile.first_key, 0, ATTEND__KV_TILE);
+        tile.packed = 0;
+        tile.values_packed = false;
+        const bool last = tile.first_key + ATTEND__KV_TILE >= high;
+        look_ahead(&tile, unit, high);
+        if (alike)
+            view_tile(&tile.view, unit->row, NULL, (int)attend__min(unit->rows, BLOCK_ROWS), 0, tile.first_key);
+        for (int64_t row = 0; row < unit->rows; row += step) {
+            cut_strip(&strip, row, (int)attend__min(unit->rows - row, step));
+            visit(unit, scratch, &tile, &strip);
+            if (finish && last)
+                finish(unit, scratch, &tile, &strip);
+        }
+        tile.first_key += ATTEND__KV_TILE;
+        tile.first = false;
+    } while (tile.first_key < high);
+}
+
+#endif
