@@ -54,7 +54,26 @@ static bool wants_details(const struct attend__call *call)
     return call->visible.data || call->scores.data || call->weights.data;
 }
 
-/* The unit's rows, and their details where there are any. Goes by steps, not by index: short units have hardly more work. */
+/* Goes from row to row of a group's heads: to the next head, or from the last head to the first of the next row. */
+struct walk {
+    float *at; /* NULL stays */
+    int64_t next_head, next_row;
+};
+
+static struct walk walk_from(const struct attend__view *view, int64_t b, int64_t h, int64_t r, int64_t group)
+{
+    if (!view->data)
+        return (struct walk){ NULL, 0, 0 };
+    return (struct walk){ element(view, b, h, r, 0), view->stride[1], view->stride[2] - (group - 1) * view->stride[1] };
+}
+
+static void walk_on(struct walk *walk, bool to_next_row)
+{
+    if (walk->at)
+        walk->at += to_next_row ? walk->next_row : walk->next_head;
+}
+
+/* The unit's rows, and their details where there are any. */
 static void describe_rows(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__row *row,
                           struct attend__row_details *details)
 {
@@ -63,19 +82,23 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
     const struct attend__item *item = &work->schedule.items[ref->item];
     const int64_t group = problem->group, first_head = ref->kv_head * group;
     int64_t i = ref->first / group, h = ref->first % group;
-    for (int64_t m = 0; m < ref->rows; i++, h = 0) {
-        const int64_t r = item->row_start + i;
-        const struct attend__range range = attend__row_range(problem, item, i);
-        const float *query = element(&call->query, ref->item, first_head + h, r, 0);
-        float *output = element(&call->output, ref->item, first_head + h, r, 0);
-        float *lse = element(&call->lse, ref->item, first_head + h, r, 0);
-        for (; h < group && m < ref->rows; h++, m++) {
-            row[m] = (struct attend__row){ query, output, lse, range.low, range.high };
-            if (details)
-                describe_details(work, item, ref->item, first_head + h, i, &row[m], &details[m]);
-            query += call->query.stride[1];
-            output += call->output.stride[1];
-            lse = lse ? lse + call->lse.stride[1] : NULL;
+    struct walk query = walk_from(&call->query, ref->item, first_head + h, item->row_start + i, group);
+    struct walk output = walk_from(&call->output, ref->item, first_head + h, item->row_start + i, group);
+    struct walk lse = walk_from(&call->lse, ref->item, first_head + h, item->row_start + i, group);
+    struct attend__range range = attend__row_range(problem, item, i);
+    for (int64_t m = 0; m < ref->rows; m++) {
+        row[m] = (struct attend__row){ query.at, output.at, lse.at, range.low, range.high };
+        if (details)
+            describe_details(work, item, ref->item, first_head + h, i, &row[m], &details[m]);
+        const bool row_ends = ++h == group;
+        walk_on(&query, row_ends);
+        walk_on(&output, row_ends);
+        walk_on(&lse, row_ends);
+        if (row_ends) {
+            h = 0;
+            i++;
+            if (problem->causal)
+                range = attend__row_range(problem, item, i);
         }
     }
 }

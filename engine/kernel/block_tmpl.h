@@ -22,25 +22,14 @@ struct block {
     const struct tile_view *view;
 };
 
-/* A row of the next block, fetched while this one computes: it is the only part of a unit that no prefetcher foresees. */
-static void fetch_row(const struct attend__unit *unit, int64_t r)
-{
-    enum { LINE_FLOATS = 16 };
-    if (r < unit->rows)
-        for (int64_t d = 0; d < unit->d_k; d += LINE_FLOATS)
-            __builtin_prefetch(unit->row[r].query + d);
-}
-
 /* Where the queries of a block lie with their features side by side. */
 static void find_queries(const float **queries, const struct attend__unit *unit, const struct scratch *scratch,
                          const struct block *block)
 {
     for (int r = 0; r < block->rows; r++) {
         queries[r] = unit->row[block->first + r].query;
-        if (unit->query_step == 1) {
-            fetch_row(unit, block->first + r + BLOCK_ROWS);
+        if (unit->query_step == 1)
             continue;
-        }
         float *packed = scratch->queries + r * unit->d_k;
         pack_query(packed, queries[r], unit->query_step, unit->d_k);
         queries[r] = packed;

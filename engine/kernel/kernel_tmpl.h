@@ -23,6 +23,7 @@ enum {
     STRIP_BLOCKS = 8,
     STRIP_ROWS = STRIP_BLOCKS * BLOCK_ROWS,
     MERGE_ROWS = STRIP_ROWS + ATTEND__LANES,
+    EXP_ROWS = 3, /* rows whose exponentials are computed side by side: more would not fit 16 registers */
     /* Between the score rows of a block: one vector more than a tile, so that rows do not compete for the same cache sets. */
     SCORE_STRIDE = ATTEND__KV_TILE + ATTEND__LANES
 };

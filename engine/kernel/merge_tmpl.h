@@ -77,23 +77,22 @@ static inline vf divide_normal(vf a, vf minus_b, vf y)
 
 static const float QUOTIENT_LOW = 0x1p-60f, QUOTIENT_HIGH = 0x1p100f;
 
-static inline void store_columns(float *output, int64_t step, vf v, int64_t left)
-{
-    if (step == 1 && left >= VL)
-        vf_store(output, v);
-    else
-        store_row(output, step, v, (int)attend__min(left, VL));
-}
-
 /* o = A / L. False where a sum is too small, too large or no number: then the row is not done. */
 static bool finish_normal(float *output, int64_t step, const float *sum, float total, float reciprocal, int64_t d_v)
 {
     const vf minus_total = vf_set1(-total), share = vf_set1(reciprocal);
     struct vf_span span = vf_span_none();
-    for (int64_t column = 0; column < d_v; column += VL) {
+    const int64_t whole = step == 1 ? d_v - VL : -1; /* the last column that begins a whole vector of neighbours */
+    int64_t column = 0;
+    for (; column <= whole; column += VL) {
         const vf a = vf_load(sum + column);
         vf_span_take(&span, a);
-        store_columns(output + column * step, step, divide_normal(a, minus_total, share), d_v - column);
+        vf_store(output + column, divide_normal(a, minus_total, share));
+    }
+    for (; column < d_v; column += VL) {
+        const vf a = vf_load(sum + column);
+        vf_span_take(&span, a);
+        store_row(output + column * step, step, divide_normal(a, minus_total, share), (int)attend__min(d_v - column, VL));
     }
     return vf_span_inside(span, QUOTIENT_LOW, QUOTIENT_HIGH);
 }
@@ -108,7 +107,7 @@ static void finish_any(float *output, int64_t step, const float *sum, float tota
             const vf quotient = vf_div(vf_load(sum + column), vf_set1(total));
             o = vf_canonical(vf_add(quotient, vf_sub(quotient, quotient)));
         }
-        store_columns(output + column * step, step, o, d_v - column);
+        store_row(output + column * step, step, o, (int)attend__min(d_v - column, VL));
     }
 }
 

@@ -10,18 +10,18 @@ static inline int group_high(const struct tile_view *view)
     return (view->high + ATTEND__LANES - 1) / ATTEND__LANES * ATTEND__LANES;
 }
 
-/* p and their sums for `rows` rows, a compile-time constant, side by side so that no row's chain is waited for. `largest` is
- * not -inf. */
+/* p for `rows` rows, a compile-time constant, side by side so that no row's chain is waited for; and their sums by lane,
+ * lanes[rows][LANE_VECTORS]. `largest` is not -inf. */
 static inline __attribute__((always_inline)) void exponentials_rows(const int rows, float *scores, int low, int high,
-                                                                    const float *largest, float *total)
+                                                                    const float *largest, vf *lanes)
 {
-    vf m[BLOCK_ROWS], lanes[BLOCK_ROWS][LANE_VECTORS];
+    vf m[EXP_ROWS], sum[EXP_ROWS][LANE_VECTORS];
     UNROLLED
     for (int r = 0; r < rows; r++) {
         m[r] = vf_set1(largest[r]);
         UNROLLED
         for (int v = 0; v < LANE_VECTORS; v++)
-            lanes[r][v] = vf_set1(0.0f);
+            sum[r][v] = vf_set1(0.0f);
     }
     for (int j = low; j < high; j += ATTEND__LANES)
         UNROLLED
@@ -31,27 +31,24 @@ static inline __attribute__((always_inline)) void exponentials_rows(const int ro
                 float *at = scores + r * SCORE_STRIDE + j + v * VL;
                 const vf p = exp_nonpositive(vf_sub(vf_load(at), m[r]));
                 vf_store(at, p);
-                lanes[r][v] = vf_add(lanes[r][v], p);
+                sum[r][v] = vf_add(sum[r][v], p);
             }
     UNROLLED
     for (int r = 0; r < rows; r++)
-        total[r] = vf_fold_lanes(lanes[r]);
+        UNROLLED
+        for (int v = 0; v < LANE_VECTORS; v++)
+            lanes[r * LANE_VECTORS + v] = sum[r][v];
 }
 
-static void exponentials(int rows, float *scores, int low, int high, const float *largest, float *total)
+static void exponentials(int rows, float *scores, int low, int high, const float *largest, vf *lanes)
 {
-    for (; rows >= BLOCK_ROWS / 2; rows -= BLOCK_ROWS / 2) {
-        exponentials_rows(BLOCK_ROWS / 2, scores, low, high, largest, total);
-        scores += BLOCK_ROWS / 2 * SCORE_STRIDE;
-        largest += BLOCK_ROWS / 2;
-        total += BLOCK_ROWS / 2;
-    }
-    for (; rows > 0; rows--) {
-        exponentials_rows(1, scores, low, high, largest, total);
-        scores += SCORE_STRIDE;
-        largest++;
-        total++;
-    }
+    int r = 0;
+    for (; r + EXP_ROWS <= rows; r += EXP_ROWS)
+        exponentials_rows(EXP_ROWS, scores + r * SCORE_STRIDE, low, high, largest + r, lanes + r * LANE_VECTORS);
+    for (; r + 2 <= rows; r += 2)
+        exponentials_rows(2, scores + r * SCORE_STRIDE, low, high, largest + r, lanes + r * LANE_VECTORS);
+    for (; r < rows; r++)
+        exponentials_rows(1, scores + r * SCORE_STRIDE, low, high, largest + r, lanes + r * LANE_VECTORS);
 }
 
 #endif

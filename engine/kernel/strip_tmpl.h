@@ -52,16 +52,36 @@ static bool view_strip(struct strip *strip, const struct attend__unit *unit, con
 static void score_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
                         const struct strip *strip, float *largest)
 {
-    vf most[STRIP_ROWS];
-    for (int r = 0; r < strip->rows; r++)
+    vf most[STRIP_ROWS + ATTEND__LANES];
+    for (int r = 0; r < strip->rows + VL; r++)
         most[r] = vf_set1(-FLT_MAX);
     for (int b = 0; b < strip->blocks; b++) {
         const struct block *block = &strip->block[b];
         const int64_t row = block->first - strip->first;
         score_block(unit, scratch, tile, block, scratch->scores + row * SCORE_STRIDE, most + row);
     }
-    for (int r = 0; r < strip->rows; r++)
-        largest[r] = vf_reduce_max(most[r]);
+    for (int r = 0; r < strip->rows; r += VL)
+        vf_store(largest + r, vf_max_of_rows(most + r));
+}
+
+/* Scores become p; total[r] is row r's sum. */
+static void exponentials_strip(const struct scratch *scratch, const struct tile *tile, const struct strip *strip,
+                               const float *largest, float *total)
+{
+    vf lanes[(STRIP_ROWS + ATTEND__LANES) * LANE_VECTORS];
+    if (tile->alike)
+        exponentials(strip->rows, scratch->scores, group_low(&tile->view), group_high(&tile->view), largest, lanes);
+    else
+        for (int b = 0; b < strip->blocks; b++) {
+            const struct block *block = &strip->block[b];
+            const int64_t row = block->first - strip->first;
+            exponentials(block->rows, scratch->scores + row * SCORE_STRIDE, group_low(block->view), group_high(block->view),
+                         largest + row, lanes + row * LANE_VECTORS);
+        }
+    for (int r = strip->rows * LANE_VECTORS; r < (strip->rows + VL) * LANE_VECTORS; r++)
+        lanes[r] = vf_set1(0.0f);
+    for (int r = 0; r < strip->rows; r += VL)
+        vf_store(total + r, vf_fold_rows(lanes + r * LANE_VECTORS));
 }
 
 /* What the strip's rows have so far; a unit of one tile needs no memory beyond the strip. */
@@ -88,12 +108,7 @@ static void attend_strip(const struct attend__unit *unit, const struct scratch *
     /* A row's first tile needs no merge. */
     const struct partials *partials = tile->first ? &into : &scratch->tile;
     score_strip(unit, scratch, tile, strip, partials->largest);
-    for (int b = 0; b < strip->blocks; b++) {
-        const struct block *block = &strip->block[b];
-        const int64_t row = block->first - strip->first;
-        exponentials(block->rows, scratch->scores + row * SCORE_STRIDE, group_low(block->view), group_high(block->view),
-                     partials->largest + row, partials->total + row);
-    }
+    exponentials_strip(scratch, tile, strip, partials->largest, partials->total);
     for (int b = 0; b < strip->blocks; b++) {
         const struct block *block = &strip->block[b];
         const int64_t row = block->first - strip->first;

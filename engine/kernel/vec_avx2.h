@@ -96,20 +96,24 @@ static inline bool vf_span_inside(struct vf_span span, float low, float high)
     return _mm256_movemask_epi8(inside) == -1;
 }
 
-static inline float vf_reduce_max(vf v)
-{
-    __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-    quarter = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
-    return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
-}
+/* Lane i of the result is row i's lanes combined, lane j with lane j + half at every step: two rows share a vector after the first
+ * step, four after the second, which takes half the shuffles of row by row. Rows enter in the order that leaves them sorted. */
+#define COMBINE_ROWS(combine, take)                                                                       \
+    vf pair[4], four[2];                                                                                  \
+    for (int i = 0; i < 4; i++) {                                                                         \
+        vf a = take(i), b = take(4 + i);                                                                  \
+        pair[i] = combine(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));        \
+    }                                                                                                     \
+    for (int i = 0; i < 2; i++) {                                                                         \
+        vf a = pair[2 * i], b = pair[2 * i + 1];                                                          \
+        four[i] = combine(_mm256_shuffle_ps(a, b, 0x44), _mm256_shuffle_ps(a, b, 0xee));                  \
+    }                                                                                                     \
+    return combine(_mm256_shuffle_ps(four[0], four[1], 0x88), _mm256_shuffle_ps(four[0], four[1], 0xdd))
 
-static inline float vf_fold_lanes(const vf lanes[2])
-{
-    __m256 half = _mm256_add_ps(lanes[0], lanes[1]);
-    __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-    quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
-    return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
-}
+#define ROW_ITSELF(i) row[i]
+#define ROW_OF_LANES(i) _mm256_add_ps(row[2 * (i)], row[2 * (i) + 1])
+static inline vf vf_max_of_rows(const vf row[8]) { COMBINE_ROWS(_mm256_max_ps, ROW_ITSELF); }
+static inline vf vf_fold_rows(const vf row[16]) { COMBINE_ROWS(_mm256_add_ps, ROW_OF_LANES); }
 
 /* Half L of the result gathers rows i + 4L, so that transposing 4 × 4 inside halves is all that is left; insertion from memory
  * needs no shuffle unit, of which there may be one. */

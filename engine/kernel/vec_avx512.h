@@ -89,21 +89,27 @@ static inline bool vf_span_inside(struct vf_span span, float low, float high)
            _mm512_cmpgt_epu32_mask(span.most, _mm512_castps_si512(vf_set1(high))) == 0;
 }
 
-static inline float vf_reduce_max(vf v)
-{
-    __m256 half = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
-    __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-    quarter = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
-    return _mm_cvtss_f32(_mm_max_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
-}
+/* Lane i of the result is row i's lanes combined, lane j with lane j + half at every step: two rows share a vector after the first
+ * step, four after the second, and so on, which takes half the shuffles of row by row. Rows enter in the order that leaves them
+ * sorted. */
+#define COMBINE_ROWS(combine, row)                                                                        \
+    vf pair[8], four[4], eight[2];                                                                        \
+    for (int i = 0; i < 8; i++) {                                                                         \
+        vf a = row[(2 * i) % 4 * 4 + i / 2], b = row[(2 * i + 1) % 4 * 4 + i / 2];                        \
+        pair[i] = combine(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));            \
+    }                                                                                                     \
+    for (int i = 0; i < 4; i++) {                                                                         \
+        vf a = pair[2 * i], b = pair[2 * i + 1];                                                          \
+        four[i] = combine(_mm512_shuffle_f32x4(a, b, 0x88), _mm512_shuffle_f32x4(a, b, 0xdd));            \
+    }                                                                                                     \
+    for (int i = 0; i < 2; i++) {                                                                         \
+        vf a = four[2 * i], b = four[2 * i + 1];                                                          \
+        eight[i] = combine(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));                 \
+    }                                                                                                     \
+    return combine(_mm512_shuffle_ps(eight[0], eight[1], 0x88), _mm512_shuffle_ps(eight[0], eight[1], 0xdd))
 
-static inline float vf_fold_lanes(const vf lanes[1])
-{
-    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(lanes[0]), _mm512_extractf32x8_ps(lanes[0], 1));
-    __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
-    quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
-    return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
-}
+static inline vf vf_max_of_rows(const vf row[16]) { COMBINE_ROWS(_mm512_max_ps, row); }
+static inline vf vf_fold_rows(const vf row[16]) { COMBINE_ROWS(_mm512_add_ps, row); }
 
 /* Quarter L of the result gathers rows i + 4L, so that transposing 4 × 4 inside quarters is all that is left. Insertion from memory
  * needs no shuffle unit, of which there is one: 32 shuffles instead of 64. */

@@ -138,18 +138,6 @@ static inline bool vf_span_inside(struct vf_span span, float low, float high)
     return (inside[0] & inside[1] & inside[2] & inside[3]) != 0;
 }
 
-static inline float vf_reduce_max(vf v)
-{
-    float low = v[0] > v[2] ? v[0] : v[2], high = v[1] > v[3] ? v[1] : v[3];
-    return low > high ? low : high;
-}
-
-static inline float vf_fold_lanes(const vf lanes[4])
-{
-    vf quarter = (lanes[0] + lanes[2]) + (lanes[1] + lanes[3]);
-    return (quarter[0] + quarter[2]) + (quarter[1] + quarter[3]);
-}
-
 static inline void vf_transpose(vf r[4])
 {
     vf t[4];
@@ -164,6 +152,22 @@ static inline void vf_load_transposed(vf r[4], const float *p, int64_t stride)
     for (int i = 0; i < 4; i++)
         r[i] = vf_load(p + i * stride);
     vf_transpose(r);
+}
+
+static inline vf vf_max_of_rows(const vf row[4])
+{
+    vf t[4] = { row[0], row[1], row[2], row[3] };
+    vf_transpose(t);
+    return vf_max(vf_max(t[0], t[2]), vf_max(t[1], t[3]));
+}
+
+static inline vf vf_fold_rows(const vf row[16])
+{
+    vf t[4];
+    for (int i = 0; i < 4; i++)
+        t[i] = (row[4 * i] + row[4 * i + 2]) + (row[4 * i + 1] + row[4 * i + 3]);
+    vf_transpose(t);
+    return (t[0] + t[2]) + (t[1] + t[3]);
 }
 
 #endif

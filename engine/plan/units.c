@@ -84,9 +84,8 @@ struct placing {
     struct attend__unit_ref *units; /* NULL while counting */
 };
 
-static void take_unit(struct placing *placing, double cost, struct attend__unit_ref unit)
+static void take_unit(struct placing *placing, int bucket, struct attend__unit_ref unit)
 {
-    const int bucket = bucket_of(cost);
     if (placing->units)
         placing->units[placing->at[bucket]] = unit;
     placing->at[bucket]++;
@@ -99,22 +98,40 @@ static int64_t even_step(int64_t rows, int64_t unit_rows)
     return attend__max(attend__round_up(attend__divide_up(rows, count), ATTEND__BLOCK_ROWS), ATTEND__BLOCK_ROWS);
 }
 
+/* Writing a row costs about as much as a few pairs. */
+static void take_clear_units(struct placing *placing, const struct attend__problem *problem, const struct attend__call *call,
+                             const struct attend__item *item, int64_t b)
+{
+    if (!has_padding_rows(problem, call, item))
+        return;
+    const int bucket = bucket_of((double)(call->rows - item->rows));
+    for (int64_t head = 0; head < problem->heads; head++)
+        take_unit(placing, bucket, (struct attend__unit_ref){ b, ATTEND__CLEAR_UNIT, head, 0 });
+}
+
+/* Units of one head follow each other: while one is computed its keys and values stay in cache for the next. The cost of a unit is the
+ * same in every head, and worth remembering where units are short. */
 static void take_item(struct placing *placing, const struct attend__schedule *schedule, const struct attend__problem *problem,
                       const struct attend__call *call, int64_t b)
 {
+    enum { REMEMBERED = 64 };
+    int buckets[REMEMBERED];
     const struct attend__item *item = &schedule->items[b];
     const int64_t rows = item->rows * problem->group;
     const int64_t step = even_step(rows, schedule->unit_rows);
-    /* Units of one head follow each other: while one is computed its keys and values stay in cache for the next. */
     for (int64_t head = 0; head < problem->kv_heads; head++)
-        for (int64_t first = 0; first < rows; first += step) {
-            const struct attend__unit_ref unit = { b, head, first, attend__min(step, rows - first) };
-            take_unit(placing, unit_cost(problem, item, unit.first, unit.rows), unit);
+        for (int64_t first = 0, n = 0; first < rows; first += step, n++) {
+            const int64_t count = attend__min(step, rows - first);
+            int bucket;
+            if (head > 0 && n < REMEMBERED)
+                bucket = buckets[n];
+            else
+                bucket = bucket_of(unit_cost(problem, item, first, count));
+            if (n < REMEMBERED)
+                buckets[n] = bucket;
+            take_unit(placing, bucket, (struct attend__unit_ref){ b, head, first, count });
         }
-    /* Writing a row costs about as much as a few pairs. */
-    if (has_padding_rows(problem, call, item))
-        for (int64_t head = 0; head < problem->heads; head++)
-            take_unit(placing, (double)(call->rows - item->rows), (struct attend__unit_ref){ b, ATTEND__CLEAR_UNIT, head, 0 });
+    take_clear_units(placing, problem, call, item, b);
 }
 
 void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,
