@@ -49,8 +49,8 @@ static const float *packed_panel(const struct attend__unit *unit, const struct s
     return panel;
 }
 
-/* Scores of a block against the panels that its rows see: scores[rows][SCORE_STRIDE]. Hidden keys get -inf up to a whole group of
- * lanes; largest[r] is raised by row r's visible scores. */
+/* Products of a block with the panels that its rows see: scores[rows][SCORE_STRIDE]. Hidden keys get -inf up to a whole group of
+ * lanes; largest[r] is raised by row r's visible products. */
 static void score_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
                         const struct block *block, float *scores, vf *largest)
 {
@@ -58,7 +58,7 @@ static void score_block(const struct attend__unit *unit, const struct scratch *s
     const float *queries[BLOCK_ROWS];
     uint64_t seen[BLOCK_ROWS];
     find_queries(queries, unit, scratch, block);
-    struct score_panel panel = { .queries = queries, .d_k = unit->d_k, .scale = vf_set1(unit->scale), .largest = largest };
+    struct score_panel panel = { .queries = queries, .d_k = unit->d_k, .largest = largest };
     for (int p = view->low / PANEL_KEYS; p * PANEL_KEYS < view->high; p++) {
         const int first = p * PANEL_KEYS, end = first + PANEL_KEYS;
         panel.scores = scores + first;

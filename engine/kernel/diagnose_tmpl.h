@@ -16,14 +16,14 @@ static void write_vector(float *target, int64_t step, vf v, const struct tile_vi
 
 /* Row `row` of the unit, row r of its block. */
 static void diagnose_row(const struct attend__unit *unit, const struct scratch *scratch, int64_t row,
-                         const struct tile_view *view, int r, const float *scores, int64_t first_key)
+                         const struct tile_view *view, int r, const float *scores, float scale, int64_t first_key)
 {
     const struct attend__row_details *details = &unit->details[row];
     const float largest = scratch->done.largest[row], total = scratch->done.total[row];
     const int low = (int)attend__clamp(unit->row[row].low - first_key, 0, ATTEND__KV_TILE);
     const int high = (int)attend__clamp(unit->row[row].high - first_key, 0, ATTEND__KV_TILE);
     for (int j = low / VL * VL; j < high; j += VL) {
-        const vf s = vf_load(scores + j);
+        const vf s = vf_mul(vf_load(scores + j), vf_set1(scale));
         if (details->scores)
             write_vector(details->scores + first_key * unit->scores_step, unit->scores_step, s, view, r, j, low, high,
                          -__builtin_inff());
@@ -39,13 +39,14 @@ static void diagnose_row(const struct attend__unit *unit, const struct scratch *
 static void diagnose_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, struct strip *strip)
 {
     float largest[STRIP_ROWS + ATTEND__LANES];
+    float scale = 1.0f;
     if (view_strip(strip, unit, tile))
-        score_strip(unit, scratch, tile, strip, largest);
+        scale = score_strip(unit, scratch, tile, strip, largest);
     for (int b = 0; b < strip->blocks; b++) {
         const struct block *block = &strip->block[b];
         for (int r = 0; r < block->rows; r++)
             diagnose_row(unit, scratch, block->first + r, block->view, r,
-                         scratch->scores + (block->first + r - strip->first) * SCORE_STRIDE, tile->first_key);
+                         scratch->scores + (block->first + r - strip->first) * SCORE_STRIDE, scale, tile->first_key);
     }
 }
 

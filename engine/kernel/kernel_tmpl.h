@@ -37,6 +37,9 @@ _Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole 
  * pass through the stack on their way to the epilogue. */
 #define UNROLLED _Pragma("GCC unroll 8")
 
+/* Halves the loop's own instructions: 1 % measured. More gains nothing. */
+#define TWICE _Pragma("GCC unroll 2")
+
 #include "engine/kernel/exp_tmpl.h"
 #include "engine/kernel/visible_tmpl.h"
 #include "engine/kernel/pack_tmpl.h"

@@ -1,15 +1,15 @@
-/* Scores of a block of rows against a panel of keys: s = scale·(q·k). The register tile: BLOCK_ROWS × PANEL_VECTORS vectors of
+/* Products of a block of rows with a panel of keys, q·k, not yet scaled. The register tile: BLOCK_ROWS × PANEL_VECTORS vectors of
  * sums stay in registers over the whole width, so that every key vector loaded serves all rows and every query feature all
  * vectors: per feature PANEL_VECTORS loads and `rows` broadcasts for rows·PANEL_VECTORS multiply-adds. */
 #ifndef ATTEND__SCORE_TMPL_H
 #define ATTEND__SCORE_TMPL_H
 
-/* The first `groups` groups of lanes of a panel; rows, groups and masked are compile-time constants. Raises largest[r] by the scores
- * while they are in registers. Masked: keys that a row does not see get -inf, whatever their score is, and raise nothing;
+/* The first `groups` groups of lanes of a panel; rows, groups and masked are compile-time constants. Raises largest[r] by the products
+ * while they are in registers. Masked: keys that a row does not see get -inf, whatever their product is, and raise nothing;
  * seen[r] tells the panel's keys that row r sees. */
 static inline __attribute__((always_inline)) void score_panel_groups(const int rows, const int groups, const bool masked,
                                                                      float *scores, const float *const *queries,
-                                                                     const float *panel, int64_t d_k, vf scale, vf *largest,
+                                                                     const float *panel, int64_t d_k, vf *largest,
                                                                      const uint64_t *seen, struct line_run ahead)
 {
     const int vectors = groups * LANE_VECTORS;
@@ -19,6 +19,7 @@ static inline __attribute__((always_inline)) void score_panel_groups(const int r
         UNROLLED
         for (int v = 0; v < vectors; v++)
             sum[r][v] = vf_set1(0.0f);
+    TWICE
     for (int64_t d = 0; d < d_k; d++) {
         vf key[PANEL_VECTORS];
         UNROLLED
@@ -40,7 +41,7 @@ static inline __attribute__((always_inline)) void score_panel_groups(const int r
         vf most = largest[r];
         UNROLLED
         for (int v = 0; v < vectors; v++) {
-            vf s = vf_mul(sum[r][v], scale);
+            vf s = sum[r][v];
             if (masked)
                 s = vf_hide(s, (uint32_t)(seen[r] >> v * VL));
             most = vf_max(most, s);
@@ -56,7 +57,6 @@ struct score_panel {
     const float *const *queries; /* [rows][d_k] */
     const float *keys;           /* [d_k][PANEL_KEYS] */
     int64_t d_k;
-    vf scale;
     vf *largest;                 /* [rows] */
     const uint64_t *seen;        /* [rows]; NULL: every row sees the whole panel */
     struct line_run ahead;
@@ -66,16 +66,16 @@ struct score_panel {
 static inline __attribute__((always_inline)) void score_panel_rows(const int rows, const struct score_panel *p)
 {
     if (!p->seen) {
-        score_panel_groups(rows, PANEL_GROUPS, false, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, NULL, p->ahead);
+        score_panel_groups(rows, PANEL_GROUPS, false, p->scores, p->queries, p->keys, p->d_k, p->largest, NULL, p->ahead);
         return;
     }
     switch (p->groups) {
 #if PANEL_VECTORS * VL > 16
-    case 1: score_panel_groups(rows, 1, true, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, p->seen, p->ahead); break;
-    case 2: score_panel_groups(rows, 2, true, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, p->seen, p->ahead); break;
-    case 3: score_panel_groups(rows, 3, true, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, p->seen, p->ahead); break;
+    case 1: score_panel_groups(rows, 1, true, p->scores, p->queries, p->keys, p->d_k, p->largest, p->seen, p->ahead); break;
+    case 2: score_panel_groups(rows, 2, true, p->scores, p->queries, p->keys, p->d_k, p->largest, p->seen, p->ahead); break;
+    case 3: score_panel_groups(rows, 3, true, p->scores, p->queries, p->keys, p->d_k, p->largest, p->seen, p->ahead); break;
 #endif
-    default: score_panel_groups(rows, PANEL_GROUPS, true, p->scores, p->queries, p->keys, p->d_k, p->scale, p->largest, p->seen, p->ahead);
+    default: score_panel_groups(rows, PANEL_GROUPS, true, p->scores, p->queries, p->keys, p->d_k, p->largest, p->seen, p->ahead);
     }
 }
 

@@ -10,15 +10,43 @@ static inline int group_high(const struct tile_view *view)
     return (view->high + ATTEND__LANES - 1) / ATTEND__LANES * ATTEND__LANES;
 }
 
-/* p for `rows` rows, a compile-time constant, side by side so that no row's chain is waited for; and their sums by lane,
- * lanes[rows][LANE_VECTORS]. `largest` is not -inf. */
-static inline __attribute__((always_inline)) void exponentials_rows(const int rows, float *scores, int low, int high,
-                                                                    const float *largest, vf *lanes)
+/* Products become scores, hidden ones -inf again, and the largest is returned: for scales that are not positive, which turn the
+ * order of the products around or make a hidden key's -inf a NaN. */
+static vf rescale_row(float *scores, const struct tile_view *view, int r, float scale)
+{
+    vf largest = vf_set1(-FLT_MAX);
+    for (int j = group_low(view); j < group_high(view); j += VL) {
+        const uint32_t seen = (uint32_t)(seen_word(view, r, j / 64 * 64) >> j % 64);
+        const vf s = vf_hide(vf_mul(vf_load(scores + j), vf_set1(scale)), seen);
+        largest = vf_max(largest, s);
+        vf_store(scores + j, s);
+    }
+    return largest;
+}
+
+/* How products become arguments of E. */
+enum scaling {
+    SCALE_ROUNDED, /* s = scale·x, rounded; s - m */
+    SCALE_EXACT    /* a power of two up to 1: s is exact, and s - m = fma(x, scale, -m) one operation with the same bits */
+};
+
+/* A power of two above 1 could overflow. A product that scaling makes subnormal may be inexact, but then what fma keeps of it is far below the last bit of E's result. */
+static inline enum scaling scaling_of(float scale)
+{
+    uint32_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    return scale >= FLT_MIN && scale <= 1.0f && (bits & 0x007fffff) == 0 ? SCALE_EXACT : SCALE_ROUNDED;
+}
+
+/* p for `rows` rows, a compile-time constant as is `scaling`, side by side so that no row's chain is waited for; and their sums by
+ * lane, lanes[rows][LANE_VECTORS]. `largest` is not -inf. */
+static inline __attribute__((always_inline)) void exponentials_rows(const int rows, const enum scaling scaling, float *scores,
+                                                                    int low, int high, const float *largest, vf scale, vf *lanes)
 {
     vf m[EXP_ROWS], sum[EXP_ROWS][LANE_VECTORS];
     UNROLLED
     for (int r = 0; r < rows; r++) {
-        m[r] = vf_set1(largest[r]);
+        m[r] = vf_set1(-largest[r]);
         UNROLLED
         for (int v = 0; v < LANE_VECTORS; v++)
             sum[r][v] = vf_set1(0.0f);
@@ -29,7 +57,9 @@ static inline __attribute__((always_inline)) void exponentials_rows(const int ro
             UNROLLED
             for (int r = 0; r < rows; r++) {
                 float *at = scores + r * SCORE_STRIDE + j + v * VL;
-                const vf p = exp_nonpositive(vf_sub(vf_load(at), m[r]));
+                const vf x = vf_load(at);
+                const vf below = scaling == SCALE_EXACT ? vf_fma(x, scale, m[r]) : vf_add(vf_mul(x, scale), m[r]);
+                const vf p = exp_nonpositive(below);
                 vf_store(at, p);
                 sum[r][v] = vf_add(sum[r][v], p);
             }
@@ -40,15 +70,26 @@ static inline __attribute__((always_inline)) void exponentials_rows(const int ro
             lanes[r * LANE_VECTORS + v] = sum[r][v];
 }
 
-static void exponentials(int rows, float *scores, int low, int high, const float *largest, vf *lanes)
+static inline __attribute__((always_inline)) void exponentials_scaled(const enum scaling scaling, int rows, float *scores, int low,
+                                                                      int high, const float *largest, float scale, vf *lanes)
 {
+    const vf s = vf_set1(scale);
     int r = 0;
     for (; r + EXP_ROWS <= rows; r += EXP_ROWS)
-        exponentials_rows(EXP_ROWS, scores + r * SCORE_STRIDE, low, high, largest + r, lanes + r * LANE_VECTORS);
+        exponentials_rows(EXP_ROWS, scaling, scores + r * SCORE_STRIDE, low, high, largest + r, s, lanes + r * LANE_VECTORS);
     for (; r + 2 <= rows; r += 2)
-        exponentials_rows(2, scores + r * SCORE_STRIDE, low, high, largest + r, lanes + r * LANE_VECTORS);
+        exponentials_rows(2, scaling, scores + r * SCORE_STRIDE, low, high, largest + r, s, lanes + r * LANE_VECTORS);
     for (; r < rows; r++)
-        exponentials_rows(1, scores + r * SCORE_STRIDE, low, high, largest + r, lanes + r * LANE_VECTORS);
+        exponentials_rows(1, scaling, scores + r * SCORE_STRIDE, low, high, largest + r, s, lanes + r * LANE_VECTORS);
+}
+
+/* Products of `rows` rows become p. */
+static void exponentials(int rows, float *scores, int low, int high, const float *largest, float scale, vf *lanes)
+{
+    if (scaling_of(scale) == SCALE_EXACT)
+        exponentials_scaled(SCALE_EXACT, rows, scores, low, high, largest, scale, lanes);
+    else
+        exponentials_scaled(SCALE_ROUNDED, rows, scores, low, high, largest, scale, lanes);
 }
 
 #endif

@@ -47,11 +47,12 @@ static bool view_strip(struct strip *strip, const struct attend__unit *unit, con
     return any;
 }
 
-/* Scores of all rows, and m of each: its largest visible score, or the most negative finite number where there is none: s - m then
- * stays -inf instead of becoming NaN. */
-static void score_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
-                        const struct strip *strip, float *largest)
+/* Products of all rows, and m of each: its largest visible score, or a very negative finite number where there is none: s - m then
+ * stays -inf instead of becoming NaN. Returns the scale by which the products are still to be multiplied. */
+static float score_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
+                         const struct strip *strip, float *largest)
 {
+    const float scale = unit->scale > 0.0f ? unit->scale : 1.0f;
     vf most[STRIP_ROWS + ATTEND__LANES];
     for (int r = 0; r < strip->rows + VL; r++)
         most[r] = vf_set1(-FLT_MAX);
@@ -59,24 +60,29 @@ static void score_strip(const struct attend__unit *unit, const struct scratch *s
         const struct block *block = &strip->block[b];
         const int64_t row = block->first - strip->first;
         score_block(unit, scratch, tile, block, scratch->scores + row * SCORE_STRIDE, most + row);
+        if (!(unit->scale > 0.0f))
+            for (int r = 0; r < block->rows; r++)
+                most[row + r] = rescale_row(scratch->scores + (row + r) * SCORE_STRIDE, block->view, r, unit->scale);
     }
+    /* Scaling keeps the order, so the largest product has the largest score. */
     for (int r = 0; r < strip->rows; r += VL)
-        vf_store(largest + r, vf_max_of_rows(most + r));
+        vf_store(largest + r, vf_max(vf_mul(vf_max_of_rows(most + r), vf_set1(scale)), vf_set1(-FLT_MAX)));
+    return scale;
 }
 
-/* Scores become p; total[r] is row r's sum. */
+/* Products become p; total[r] is row r's sum. */
 static void exponentials_strip(const struct scratch *scratch, const struct tile *tile, const struct strip *strip,
-                               const float *largest, float *total)
+                               const float *largest, float scale, float *total)
 {
     vf lanes[(STRIP_ROWS + ATTEND__LANES) * LANE_VECTORS];
     if (tile->alike)
-        exponentials(strip->rows, scratch->scores, group_low(&tile->view), group_high(&tile->view), largest, lanes);
+        exponentials(strip->rows, scratch->scores, group_low(&tile->view), group_high(&tile->view), largest, scale, lanes);
     else
         for (int b = 0; b < strip->blocks; b++) {
             const struct block *block = &strip->block[b];
             const int64_t row = block->first - strip->first;
             exponentials(block->rows, scratch->scores + row * SCORE_STRIDE, group_low(block->view), group_high(block->view),
-                         largest + row, lanes + row * LANE_VECTORS);
+                         largest + row, scale, lanes + row * LANE_VECTORS);
         }
     for (int r = strip->rows * LANE_VECTORS; r < (strip->rows + VL) * LANE_VECTORS; r++)
         lanes[r] = vf_set1(0.0f);
@@ -107,8 +113,8 @@ static void attend_strip(const struct attend__unit *unit, const struct scratch *
     }
     /* A row's first tile needs no merge. */
     const struct partials *partials = tile->first ? &into : &scratch->tile;
-    score_strip(unit, scratch, tile, strip, partials->largest);
-    exponentials_strip(scratch, tile, strip, partials->largest, partials->total);
+    const float scale = score_strip(unit, scratch, tile, strip, partials->largest);
+    exponentials_strip(scratch, tile, strip, partials->largest, scale, partials->total);
     for (int b = 0; b < strip->blocks; b++) {
         const struct block *block = &strip->block[b];
         const int64_t row = block->first - strip->first;

@@ -27,6 +27,7 @@ static inline __attribute__((always_inline)) void value_chain(const int rows, co
             sum[r][v] = vf_set1(0.0f);
     const float *value = tile->value + low * tile->stride + column;
     const float *weights = tile->weights + low;
+    TWICE
     for (int j = low; j < high; j++) {
         vf x[PANEL_VECTORS];
         UNROLLED
