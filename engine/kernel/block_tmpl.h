@@ -97,6 +97,7 @@ static void sum_block_values(const struct attend__unit *unit, const struct scrat
         .width = scratch->tile.width,
         .low = view->low,
         .high = view->high,
+        .ahead = &tile->ahead,
     };
     if (!reads_values_directly(unit)) {
         if (!tile->values_packed)

@@ -139,16 +139,21 @@ static int tile_regions(struct attend__region *region, const struct attend__unit
     return 2;
 }
 
+/* Steps of the loops over features and over keys that the tile takes, if every row sees all of it. */
+static int64_t tile_steps(const struct attend__unit *unit, const struct tile *tile)
+{
+    const int64_t panels = attend__divide_up(tile->keys, PANEL_KEYS), column_blocks = attend__divide_up(unit->d_v, PANEL_KEYS);
+    return attend__divide_up(unit->rows, BLOCK_ROWS) * (panels * unit->d_k + column_blocks * tile->keys);
+}
+
 static void look_ahead(struct tile *tile, const struct attend__unit *unit, int64_t high)
 {
-    const int64_t next = tile->first_key + ATTEND__KV_TILE;
-    const int64_t panels = attend__divide_up(unit->rows, BLOCK_ROWS) * attend__divide_up(tile->keys, PANEL_KEYS);
+    const int64_t next = tile->first_key + ATTEND__KV_TILE, steps = tile_steps(unit, tile);
     struct attend__region region[2];
     if (next < high)
-        plan_ahead(&tile->ahead, region, tile_regions(region, unit, next, attend__min(high - next, ATTEND__KV_TILE)), unit->d_k,
-                   panels);
+        plan_ahead(&tile->ahead, region, tile_regions(region, unit, next, attend__min(high - next, ATTEND__KV_TILE)), steps);
     else
-        plan_ahead(&tile->ahead, unit->next, unit->nexts, unit->d_k, panels);
+        plan_ahead(&tile->ahead, unit->next, unit->nexts, steps);
 }
 
 typedef void (*strip_step)(const struct attend__unit *, const struct scratch *, struct tile *, struct strip *);

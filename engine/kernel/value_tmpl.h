@@ -11,6 +11,7 @@ struct value_tile {
     float *sum;           /* [rows][width] */
     int64_t width;
     int low, high;        /* keys */
+    struct ahead *ahead;
 };
 
 /* One chain over keys low … high - 1 of a column block of `vectors` vectors, the last of `last_lanes` lanes. rows, vectors and
@@ -27,6 +28,7 @@ static inline __attribute__((always_inline)) void value_chain(const int rows, co
             sum[r][v] = vf_set1(0.0f);
     const float *value = tile->value + low * tile->stride + column;
     const float *weights = tile->weights + low;
+    struct line_run ahead = take_run(tile->ahead, high - low, value);
     TWICE
     for (int j = low; j < high; j++) {
         vf x[PANEL_VECTORS];
@@ -42,6 +44,8 @@ static inline __attribute__((always_inline)) void value_chain(const int rows, co
         }
         value += tile->stride;
         weights++;
+        __builtin_prefetch(ahead.at, 0, 2);
+        ahead.at += ahead.step;
     }
     UNROLLED
     for (int r = 0; r < rows; r++)
