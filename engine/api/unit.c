@@ -73,9 +73,18 @@ static void walk_on(struct walk *walk, bool to_next_row)
         walk->at += to_next_row ? walk->next_row : walk->next_head;
 }
 
-/* The unit's rows, and their details where there are any. */
+/* The union of the rows' ranges grows by one. */
+static void take_range(struct attend__unit *unit, struct attend__range range)
+{
+    if (range.low >= range.high)
+        return;
+    unit->low = unit->high > 0 ? attend__min(unit->low, range.low) : range.low;
+    unit->high = attend__max(unit->high, range.high);
+}
+
+/* The unit's rows, their details where there are any, and the union of their ranges. */
 static void describe_rows(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__row *row,
-                          struct attend__row_details *details)
+                          struct attend__row_details *details, struct attend__unit *unit)
 {
     const struct attend__problem *problem = &work->plan->problem;
     const struct attend__call *call = &work->call;
@@ -86,6 +95,7 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
     struct walk output = walk_from(&call->output, ref->item, first_head + h, item->row_start + i, group);
     struct walk lse = walk_from(&call->lse, ref->item, first_head + h, item->row_start + i, group);
     struct attend__range range = attend__row_range(problem, item, i);
+    take_range(unit, range);
     for (int64_t m = 0; m < ref->rows; m++) {
         row[m] = (struct attend__row){ query.at, output.at, lse.at, range.low, range.high };
         if (details)
@@ -97,8 +107,10 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
         if (row_ends) {
             h = 0;
             i++;
-            if (problem->causal)
+            if (problem->causal && m + 1 < ref->rows) {
                 range = attend__row_range(problem, item, i);
+                take_range(unit, range);
+            }
         }
     }
 }
@@ -143,12 +155,12 @@ static int regions_of_next(const struct attend__unit_work *work, const struct at
 static void attend_unit(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next, void *scratch)
 {
     const struct attend__plan *plan = work->plan;
+    const struct attend__problem *problem = &plan->problem;
     const struct attend__call *call = &work->call;
     const struct attend__item *item = &work->schedule.items[ref->item];
     struct attend__row *row = scratch;
     struct attend__row_details *details =
         wants_details(call) ? (struct attend__row_details *)((char *)scratch + plan->rows_bytes) : NULL;
-    describe_rows(work, ref, row, details);
     struct attend__unit unit = {
         .row = row,
         .details = details,
@@ -157,8 +169,8 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
         .value = element(&call->value, ref->item, ref->kv_head, item->key_start, 0),
         .key_stride = call->key.stride[2],
         .value_stride = call->value.stride[2],
-        .d_k = plan->problem.d_k,
-        .d_v = plan->problem.d_v,
+        .d_k = problem->d_k,
+        .d_v = problem->d_v,
         .query_step = call->query.stride[3],
         .key_step = call->key.stride[3],
         .value_step = call->value.stride[3],
@@ -166,8 +178,10 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
         .visible_step = call->visible.stride[3],
         .scores_step = call->scores.stride[3],
         .weights_step = call->weights.stride[3],
-        .scale = plan->problem.scale,
+        .scale = problem->scale,
     };
+    describe_rows(work, ref, row, details, &unit);
+    unit.alike = !problem->causal && !details && unit.high > 0;
     unit.nexts = regions_of_next(work, ref, next, unit.next);
     plan->kernel->run(&unit, (char *)scratch + plan->rows_bytes + plan->details_bytes);
 }

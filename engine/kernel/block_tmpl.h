@@ -9,6 +9,8 @@ struct tile {
     bool first, only; /* of the unit's tiles */
     bool alike;       /* all rows of the unit see the same keys of it: those of `view` */
     struct tile_view view;
+    int seen_panel;            /* where alike: the panel that `seen` is of; -1 for none */
+    uint64_t seen[BLOCK_ROWS]; /* keys of it that each row of a block sees */
     int keys;         /* of the tile up to the largest `high` of the unit's rows */
     uint64_t packed;  /* bit p: panel p is in scratch->panels */
     bool values_packed;
@@ -49,6 +51,18 @@ static const float *packed_panel(const struct attend__unit *unit, const struct s
     return panel;
 }
 
+/* The keys of panel p that each row of the block sees, lowest bit first. */
+static const uint64_t *seen_of_panel(struct tile *tile, const struct block *block, int p)
+{
+    if (tile->alike && tile->seen_panel == p)
+        return tile->seen;
+    const int first = p * PANEL_KEYS, rows = tile->alike ? BLOCK_ROWS : block->rows;
+    for (int r = 0; r < rows; r++)
+        tile->seen[r] = seen_word(block->view, tile->alike ? 0 : r, first / 64 * 64) >> first % 64;
+    tile->seen_panel = p;
+    return tile->seen;
+}
+
 /* Products of a block with the panels that its rows see: scores[rows][SCORE_STRIDE]. Hidden keys get -inf up to a whole group of
  * lanes; largest[r] is raised by row r's visible products. */
 static void score_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
@@ -56,7 +70,6 @@ static void score_block(const struct attend__unit *unit, const struct scratch *s
 {
     const struct tile_view *view = block->view;
     const float *queries[BLOCK_ROWS];
-    uint64_t seen[BLOCK_ROWS];
     find_queries(queries, unit, scratch, block);
     struct score_panel panel = { .queries = queries, .d_k = unit->d_k, .largest = largest };
     for (int p = view->low / PANEL_KEYS; p * PANEL_KEYS < view->high; p++) {
@@ -66,9 +79,7 @@ static void score_block(const struct attend__unit *unit, const struct scratch *s
         panel.ahead = take_run(&tile->ahead, unit->d_k, panel.keys);
         panel.seen = NULL;
         if (first < view->whole_low || end > view->whole_high) {
-            for (int r = 0; r < block->rows; r++)
-                seen[r] = seen_word(view, r, first / 64 * 64) >> first % 64;
-            panel.seen = seen;
+            panel.seen = seen_of_panel(tile, block, p);
             panel.groups = (int)attend__divide_up(attend__min(view->high, end) - first, ATTEND__LANES);
         }
         score_panel(block->rows, &panel);

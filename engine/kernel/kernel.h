@@ -6,6 +6,7 @@
 
 #include "attend/attend.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,6 +65,8 @@ enum { ATTEND__NEXT_REGIONS = 4 };
 struct attend__unit {
     const struct attend__row *row; /* row[rows] */
     const struct attend__row_details *details; /* details[rows]; NULL: none of any row */
+    int64_t low, high;             /* union of the rows' ranges; both 0 for none */
+    bool alike;                    /* every row sees all keys of the union, which is not empty */
     int64_t rows;                  /* 1 … attend__unit_rows(d_v) */
     const float *key, *value;      /* of key 0; only keys inside some row's range are read */
     int64_t key_stride, value_stride; /* from key to key */

@@ -77,24 +77,23 @@ static inline vf divide_normal(vf a, vf minus_b, vf y)
 
 static const float QUOTIENT_LOW = 0x1p-60f, QUOTIENT_HIGH = 0x1p100f;
 
-/* o = A / L. False where a sum is too small, too large or no number: then the row is not done. */
-static bool finish_normal(float *output, int64_t step, const float *sum, float total, float reciprocal, int64_t d_v)
+/* o = A / L of one row; right if the row's sums lie where divide_normal is, which the span tells. */
+static inline void finish_normal(float *output, int64_t step, const float *sum, float total, float reciprocal, int64_t d_v,
+                                 struct vf_span *span)
 {
     const vf minus_total = vf_set1(-total), share = vf_set1(reciprocal);
-    struct vf_span span = vf_span_none();
     const int64_t whole = step == 1 ? d_v - VL : -1; /* the last column that begins a whole vector of neighbours */
     int64_t column = 0;
     for (; column <= whole; column += VL) {
         const vf a = vf_load(sum + column);
-        vf_span_take(&span, a);
+        vf_span_take(span, a);
         vf_store(output + column, divide_normal(a, minus_total, share));
     }
     for (; column < d_v; column += VL) {
         const vf a = vf_load(sum + column);
-        vf_span_take(&span, a);
+        vf_span_take(span, a);
         store_row(output + column * step, step, divide_normal(a, minus_total, share), (int)attend__min(d_v - column, VL));
     }
-    return vf_span_inside(span, QUOTIENT_LOW, QUOTIENT_HIGH);
 }
 
 /* o = q + (q - q) with q = A / L. For finite q that is q + 0, which turns -0 into +0 and so makes a hidden key's +0
@@ -121,21 +120,23 @@ static void finish_lse(const struct attend__row *row, int rows, const struct par
     }
 }
 
-static void finish_row(float *output, int64_t step, const float *sum, float total, float reciprocal, int64_t d_v)
-{
-    if (!(total >= 1.0f) || !finish_normal(output, step, sum, total, reciprocal, d_v))
-        finish_any(output, step, sum, total, d_v);
-}
-
-/* Results of consecutive rows. */
+/* Results of consecutive rows: all at once the fast way, and again one by one if any is out of its reach. */
 static void finish_rows(const struct attend__row *row, int rows, const struct partials *done, int64_t output_step, int64_t d_v)
 {
+    struct vf_span span = vf_span_none();
+    bool normal = true;
     for (int first = 0; first < rows; first += VL) {
         float reciprocal[VL];
         vf_store(reciprocal, vf_div(vf_set1(1.0f), vf_load(done->total + first)));
-        for (int r = first; r < rows && r < first + VL; r++)
-            finish_row(row[r].output, output_step, done->sum + r * done->width, done->total[r], reciprocal[r - first], d_v);
+        for (int r = first; r < rows && r < first + VL; r++) {
+            normal &= done->total[r] >= 1.0f;
+            finish_normal(row[r].output, output_step, done->sum + r * done->width, done->total[r], reciprocal[r - first], d_v,
+                          &span);
+        }
     }
+    if (!normal || !vf_span_inside(span, QUOTIENT_LOW, QUOTIENT_HIGH))
+        for (int r = 0; r < rows; r++)
+            finish_any(row[r].output, output_step, done->sum + r * done->width, done->total[r], d_v);
     if (row->lse)
         finish_lse(row, rows, done);
 }

@@ -160,32 +160,22 @@ typedef void (*strip_step)(const struct attend__unit *, const struct scratch *, 
 typedef void (*strip_end)(const struct attend__unit *, const struct scratch *, const struct tile *, const struct strip *);
 
 /* Calls `visit` for every strip and every tile, tile by tile, between the lowest and the highest key that a row sees; and `finish`
- * for every strip after its last tile: results are then written while the next strip computes. */
+ * for every strip after its last tile: results are then written while the next strip computes. Where nothing is in sight there is one
+ * tile without keys, that rows are finished. */
 static void for_each_strip(const struct attend__unit *unit, const struct scratch *scratch, strip_step visit, strip_end finish)
 {
-    int64_t low = INT64_MAX, high = 0; /* nothing in sight: one tile without keys, that rows are finished */
-    bool alike = !unit->details;
-    for (int64_t r = 0; r < unit->rows; r++) {
-        const struct attend__row *row = &unit->row[r];
-        alike &= row->low == unit->row[0].low && row->high == unit->row[0].high;
-        if (row->low < row->high) {
-            low = attend__min(low, row->low);
-            high = attend__max(high, row->high);
-        }
-    }
-    low = attend__min(low, high);
-    alike &= low < high;
-    const int64_t first = low / ATTEND__KV_TILE * ATTEND__KV_TILE;
+    const int64_t first = unit->low / ATTEND__KV_TILE * ATTEND__KV_TILE, high = unit->high;
     const int64_t step = strip_blocks(high - first) * BLOCK_ROWS;
     struct strip strip;
-    struct tile tile = { .first_key = first, .first = true, .only = high - first <= ATTEND__KV_TILE && !unit->details, .alike = alike };
+    struct tile tile = { .first_key = first, .first = true, .only = high - first <= ATTEND__KV_TILE && !unit->details, .alike = unit->alike };
     do {
         tile.keys = (int)attend__clamp(high - tile.first_key, 0, ATTEND__KV_TILE);
         tile.packed = 0;
         tile.values_packed = false;
+        tile.seen_panel = -1;
         const bool last = tile.first_key + ATTEND__KV_TILE >= high;
         look_ahead(&tile, unit, high);
-        if (alike)
+        if (unit->alike)
             view_tile(&tile.view, unit->row, NULL, (int)attend__min(unit->rows, BLOCK_ROWS), 0, tile.first_key);
         for (int64_t row = 0; row < unit->rows; row += step) {
             cut_strip(&strip, row, (int)attend__min(unit->rows - row, step));
