@@ -5,16 +5,13 @@
 
 #include "engine/kernel/cpu.h"
 #include "engine/kernel/kernel.h"
-
-#define KERNEL(suffix, isa) extern const struct attend__kernel attend__kernel_##suffix;
 #include "engine/kernel/kernels.def"
-#undef KERNEL
 
-static const struct attend__kernel *const kernels[] = {
-#define KERNEL(suffix, isa) &attend__kernel_##suffix,
-#include "engine/kernel/kernels.def"
-#undef KERNEL
-};
+#define DECLARATION(name, isa, ...) extern const struct attend__kernel attend__kernel_##name;
+ATTEND__EACH_KERNEL(DECLARATION)
+
+#define ADDRESS(name, isa, ...) &attend__kernel_##name,
+static const struct attend__kernel *const kernels[] = { ATTEND__EACH_KERNEL(ADDRESS) };
 
 enum { KERNEL_COUNT = sizeof kernels / sizeof kernels[0] };
 
@@ -39,13 +36,13 @@ size_t attend_isa_available(attend_isa *isas, size_t capacity)
     return count;
 }
 
+#define NAME(name, isa, ...) case isa: return #name;
+
 const char *attend_isa_name(attend_isa isa)
 {
     switch (isa) {
     case ATTEND_ISA_AUTO: return "auto";
-    case ATTEND_ISA_PORTABLE: return "portable";
-    case ATTEND_ISA_AVX2: return "avx2";
-    case ATTEND_ISA_AVX512: return "avx512";
+    ATTEND__EACH_SET(NAME)
     }
     return NULL;
 }
