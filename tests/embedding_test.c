@@ -373,6 +373,7 @@ Test(embedding, names, .timeout = 60)
     cr_expect_str_eq(attend_isa_name(ATTEND_ISA_PORTABLE), "portable");
     cr_expect_str_eq(attend_isa_name(ATTEND_ISA_AVX2), "avx2");
     cr_expect_str_eq(attend_isa_name(ATTEND_ISA_AVX512), "avx512");
+    cr_expect_str_eq(attend_isa_name(ATTEND_ISA_NEON), "neon");
     cr_expect_null(attend_isa_name((attend_isa)99));
     cr_expect_null(attend_isa_name((attend_isa)-1));
 }

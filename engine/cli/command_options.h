@@ -17,7 +17,7 @@ enum { OPTION_HELP = 256, OPTION_CPUS, OPTION_BIND, OPTION_ISA, OPTION_THREADS, 
         { "bind", required_argument, NULL, OPTION_BIND }, { "isa", required_argument, NULL, OPTION_ISA }
 
 /* All that the library may know, here or elsewhere. */
-#define ISA_NAMES "portable, avx2 or avx512"
+#define ISA_NAMES "portable, avx2, avx512 or neon"
 #define ISA_OPTION_HELP "  --isa NAME         instruction set: auto (default), " ISA_NAMES "\n"
 
 /* What --help says about them, --threads left out. */

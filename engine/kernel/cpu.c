@@ -62,8 +62,14 @@ bool attend__cpu_has(attend_isa isa)
 
 #else
 
+/* Advanced SIMD is part of every AArch64 that runs an operating system, and its registers are those of plain floats; only a
+ * compilation that is told to leave both alone is without. */
 bool attend__cpu_has(attend_isa isa)
 {
+#if defined(__aarch64__) && defined(__ARM_NEON)
+    if (isa == ATTEND_ISA_NEON)
+        return true;
+#endif
     return isa == ATTEND_ISA_PORTABLE;
 }
 
