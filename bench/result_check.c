@@ -67,16 +67,20 @@ static bool check_row(struct result_check *check, const attend_problem *problem,
                                 "item %lld, head %lld, row %lld: LSE is %.9g, the oracle has %.9g, the bound is %.3g",
                                 (long long)place.item, (long long)place.head, (long long)place.row, lse, wanted,
                                 lse_bound);
+    double row_error = 0;
     for (int64_t d = 0; d < problem->d_v; d++) {
         double found = element_at(args->output, place, d);
         wanted = row.inside ? expected[d] : 0;
-        if (!judge(found, wanted, output_bound, &check->output_error, &check->output_share))
+        if (!judge(found, wanted, output_bound, &row_error, &check->output_share))
             return failure_describe(error, size,
                                     "item %lld, head %lld, row %lld: output %lld is %.9g, the oracle has %.9g, "
                                     "the bound is %.3g",
                                     (long long)place.item, (long long)place.head, (long long)place.row, (long long)d,
                                     found, wanted, output_bound);
     }
+    check->output_error = fmax(check->output_error, row_error);
+    if (row_error > 0)
+        check->output_relative = fmax(check->output_relative, row_error / row.value_max);
     return true;
 }
 

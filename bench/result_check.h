@@ -10,6 +10,7 @@ struct result_check {
     int rows;                   /* rows compared */
     double output_error, lse_error; /* largest differences to the oracle */
     double output_share, lse_share; /* largest difference divided by its bound */
+    double output_relative; /* largest difference divided by the largest |v| that the row sees */
 };
 
 /* Compares about `rows` rows of args' output and LSE (both must be given) with the oracle: the first and last row of

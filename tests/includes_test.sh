@@ -50,7 +50,8 @@ forbid 'the public header includes more than the C library' '#include "' include
 forbid 'the command sees internals' '#include "engine/(base|kernel|problem|plan|threads|api)/' engine/cli/*.[ch]
 forbid 'benchmarks see internals' '#include "engine/' bench/*.[ch]
 # The table of kernels is data: a test per set comes from it.
-found=$(grep -n '#include "engine/' tests/oracle.[ch] tests/help_*.[ch] | grep -v '"engine/kernel/kernels\.def"$')
+found=$(grep -n '#include "engine/' tests/oracle.[ch] tests/contract*.[ch] tests/help_*.[ch] tests/plain_*.[ch] |
+    grep -v '"engine/kernel/kernels\.def"$')
 test -z "$found" || complain "helpers see internals:
 $found"
 forbid 'the table of kernels is more than data' '#include|extern |typedef |struct ' engine/kernel/kernels.def

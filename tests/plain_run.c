@@ -1,0 +1,85 @@
+/* See plain_run.h. */
+#include "tests/plain_run.h"
+
+#include "bench/failure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BUFFERED_FLOATS = 4096, PATH_BYTES = 4096 };
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static const int64_t *entry_of(const int64_t *array, int64_t item)
+{
+    return array ? array + item : NULL;
+}
+
+/* The problem of one item, as if there were no other. */
+static attend_status run_item(attend_engine *engine, const struct problem_data *data, int64_t item)
+{
+    attend_problem problem = data->problem;
+    attend_args args = data->args;
+    attend_tensor tensors[PROBLEM_TENSORS];
+    problem.batch = 1;
+    for (int t = 0; t < PROBLEM_TENSORS; t++) {
+        tensors[t] = data->tensors[t];
+        tensors[t].data = (float *)tensors[t].data + item * tensors[t].stride[0];
+    }
+    args.query = &tensors[PROBLEM_QUERY];
+    args.key = &tensors[PROBLEM_KEY];
+    args.value = &tensors[PROBLEM_VALUE];
+    args.output = &tensors[PROBLEM_OUTPUT];
+    args.lse = &tensors[PROBLEM_LSE];
+    args.key_starts = entry_of(args.key_starts, item);
+    args.key_lengths = entry_of(args.key_lengths, item);
+    args.query_starts = entry_of(args.query_starts, item);
+    args.query_lengths = entry_of(args.query_lengths, item);
+    return attend_forward(engine, &problem, &args);
+}
+
+bool plain_run(attend_engine *engine, struct problem_data *data, bool alone, char *error, size_t size)
+{
+    attend_status status = ATTEND_OK;
+    if (!alone)
+        status = attend_forward(engine, &data->problem, &data->args);
+    for (int64_t item = 0; alone && status == ATTEND_OK && item < data->problem.batch; item++)
+        status = run_item(engine, data, item);
+    return status == ATTEND_OK || failure_describe(error, size, "%s", attend_last_error());
+}
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+static bool put_floats(FILE *stream, const float *numbers, size_t count)
+{
+    unsigned char bytes[4 * BUFFERED_FLOATS];
+    for (size_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &numbers[i], sizeof bits);
+        for (int byte = 0; byte < 4; byte++)
+            bytes[4 * i + (size_t)byte] = (unsigned char)(bits >> 8 * byte);
+    }
+    return fwrite(bytes, 4, count, stream) == count;
+}
+
+static bool write_floats(const char *stem, const char *suffix, const float *numbers, size_t count, char *error, size_t size)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s.%s", stem, suffix);
+    FILE *stream = fopen(path, "wb");
+    bool good = stream;
+    for (size_t done = 0; good && done < count; done += BUFFERED_FLOATS)
+        good = put_floats(stream, numbers + done, count - done < BUFFERED_FLOATS ? count - done : BUFFERED_FLOATS);
+    if (stream && fclose(stream) != 0)
+        good = false;
+    return good || failure_describe(error, size, "%s: %s", path, strerror(errno));
+}
+
+bool plain_run_write(const struct problem_data *data, const char *stem, char *error, size_t size)
+{
+    const attend_problem *p = &data->problem;
+    size_t rows = (size_t)(p->batch * p->heads * p->rows);
+    return write_floats(stem, "output", data->tensors[PROBLEM_OUTPUT].data, rows * (size_t)p->d_v, error, size) &&
+           write_floats(stem, "lse", data->tensors[PROBLEM_LSE].data, rows, error, size);
+}
