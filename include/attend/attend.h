@@ -91,7 +91,8 @@ typedef enum attend_isa {
 ATTEND_API const char *attend_isa_name(attend_isa isa);
 
 /* Writes the sets that can run here, best first, into isas[capacity] (NULL with capacity 0 is legal); returns
- * how many there are. Any thread. */
+ * how many there are. The widest is not the best everywhere: Skylake servers with a single unit for 512-bit multiply-adds are faster
+ * with AVX2. Any thread. */
 ATTEND_API size_t attend_isa_available(attend_isa *isas, size_t capacity);
 
 /* ---- tensors ------------------------------------------------------------------------------------------------------ */
