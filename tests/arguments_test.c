@@ -369,12 +369,11 @@ BROKEN_OPTION(cpu_twice, ARGUMENT, "cpus", options.cpus = same_cpu_twice, option
 Test(arguments, isa_missing, .timeout = 60)
 {
     attend_engine_options options = ATTEND_ENGINE_OPTIONS_INIT;
-    static const attend_isa isas[] = { ATTEND_ISA_PORTABLE, ATTEND_ISA_AVX2, ATTEND_ISA_AVX512 };
     int missing = 0;
-    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++) {
-        if (has_isa(isas[i]))
+    for (int isa = ATTEND_ISA_PORTABLE; attend_isa_name((attend_isa)isa); isa++) {
+        if (has_isa((attend_isa)isa))
             continue;
-        options.isa = isas[i];
+        options.isa = (attend_isa)isa;
         expect_options_refused(&options, ATTEND_ERR_UNSUPPORTED, "isa");
         missing++;
     }

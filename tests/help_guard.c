@@ -30,10 +30,17 @@ static size_t inner_bytes(const struct guarded *memory)
     return memory->map_bytes - 2 * page_bytes();
 }
 
+static size_t slack;
+
+void guarded_set_slack(size_t bytes)
+{
+    slack = bytes;
+}
+
 void guarded_make(struct guarded *memory, size_t bytes, enum guard_side side, size_t skew)
 {
-    size_t page = page_bytes();
-    size_t inner = (bytes + skew + page - 1) / page * page;
+    size_t page = page_bytes(), room = bytes + skew + slack;
+    size_t inner = (room + page - 1) / page * page;
     memory->bytes = bytes;
     memory->map_bytes = inner + 2 * page;
     memory->map = mmap(NULL, memory->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -42,7 +49,7 @@ void guarded_make(struct guarded *memory, size_t bytes, enum guard_side side, si
         abort();
     }
     set_access(inner_start(memory), inner, PROT_READ | PROT_WRITE);
-    memory->data = inner_start(memory) + (side == GUARD_BEFORE ? skew : inner - bytes - skew);
+    memory->data = inner_start(memory) + (side == GUARD_BEFORE ? skew : inner - room);
     guarded_poison(memory);
 }
 

@@ -20,6 +20,10 @@ struct guarded {
 void guarded_make(struct guarded *memory, size_t bytes, enum guard_side side, size_t skew);
 void guarded_free(struct guarded *memory);
 
+/* Memory made from now on has that many accessible bytes more behind its data. For emulators, whose masked loads touch what is masked
+ * out. */
+void guarded_set_slack(size_t bytes);
+
 /* Fills all accessible memory, the room outside the data included. */
 void guarded_poison(struct guarded *memory);
 

@@ -2,23 +2,25 @@
 #ifndef ATTEND_TESTS_HELP_SUITE_H
 #define ATTEND_TESTS_HELP_SUITE_H
 
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include "engine/kernel/kernels.def"
 #include "tests/help_sample.h"
 
 #include <criterion/criterion.h>
 
-/* Defines suite/name_portable, suite/name_avx2 and suite/name_avx512, which call body(isa) or are skipped where the
- * set is missing. */
-#define ISA_TEST(suite, name, body, isa)                                         \
-    Test(suite, name, .timeout = 170)                                            \
+/* Defines a test suite/name_<set> for every set that is built (name_portable, name_avx2, …), which calls body(isa) or is
+ * skipped where the processor lacks the set. */
+#define ISA_TESTS(suite, name, body) ATTEND__EACH_KERNEL(ISA_TEST, suite, name, body)
+#define ISA_TEST(set, isa, suite, name, body)                                    \
+    Test(suite, name##_##set, .timeout = 170)                                    \
     {                                                                            \
         if (!has_isa(isa))                                                       \
             cr_skip_test("%s is not available here", attend_isa_name(isa));      \
         body(isa);                                                               \
     }
-#define ISA_TESTS(suite, name, body)                              \
-    ISA_TEST(suite, name##_portable, body, ATTEND_ISA_PORTABLE)   \
-    ISA_TEST(suite, name##_avx2, body, ATTEND_ISA_AVX2)           \
-    ISA_TEST(suite, name##_avx512, body, ATTEND_ISA_AVX512)
 
 static inline void expect_ok(attend_status status)
 {

@@ -57,6 +57,17 @@ for option in --help --version; do
     check "$option is in the manual page" grep -q "Fl -$(echo $option | cut -c3-)" "$sources/attend.1"
 done
 
+# ---- instruction sets -----------------------------------------------------------------------------------------------
+
+for set in $(sed -n 's/^ *ROW(\([a-z0-9]*\),.*/\1/p' "$top/engine/kernel/kernels.def"); do
+    for command in run show info bench explain; do
+        check "$command --help names $set" sh -c '"$1" "$2" --help | grep -q -w -e "$3"' - "$ATTEND" $command $set
+    done
+    check "the manual page names $set" grep -q "^\.Cm $set\>" "$sources/attend.1"
+    test $have_bash = no || check "the completion names $set" sh -c 'grep -e "--isa)" "$1" | grep -q -w -e "$2"' - \
+        "$sources/attend.bash" $set
+done
+
 # ---- the manual page ------------------------------------------------------------------------------------------------
 
 if groff -v >/dev/null 2>&1; then

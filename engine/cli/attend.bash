@@ -71,7 +71,7 @@ _attend()
         ;;
     --causal | --diagonal) _attend_words "top-left bottom-right" "$current" && return ;;
     --bind) _attend_words "auto cores off" "$current" && return ;;
-    --isa) _attend_words "auto portable avx2 avx512" "$current" && return ;;
+    --isa) _attend_words "auto portable avx2 avx512 neon" "$current" && return ;;
     --dtype) _attend_words "f32" "$current" && return ;;
     --threads | --cpus | --scale | --digits | --repeat) return ;;
     esac

@@ -103,7 +103,7 @@ static int read_isa(const char *text, attend_isa *isa)
         *isa = (attend_isa)candidate;
         return STATUS_DONE;
     }
-    return message_usage("--isa is '%s'; it must be auto, portable, avx2 or avx512", text);
+    return message_usage("--isa is '%s'; it must be auto, " ISA_NAMES, text);
 }
 
 int engine_settings_read(struct engine_settings *settings, int option, const char *text)

@@ -16,11 +16,15 @@ enum { OPTION_HELP = 256, OPTION_CPUS, OPTION_BIND, OPTION_ISA, OPTION_THREADS, 
     { "threads", required_argument, NULL, OPTION_THREADS }, { "cpus", required_argument, NULL, OPTION_CPUS },         \
         { "bind", required_argument, NULL, OPTION_BIND }, { "isa", required_argument, NULL, OPTION_ISA }
 
+/* All that the library may know, here or elsewhere. */
+#define ISA_NAMES "portable, avx2, avx512 or neon"
+#define ISA_OPTION_HELP "  --isa NAME         instruction set: auto (default), " ISA_NAMES "\n"
+
 /* What --help says about them, --threads left out. */
 #define ENGINE_OPTION_HELP                                                                                            \
     "  --cpus LIST        CPUs to use, as in 0,2-5; the process's CPUs unless told\n"                                 \
     "  --bind WORD        bind threads to CPUs: auto (default), cores or off\n"                                       \
-    "  --isa NAME         instruction set: auto (default), portable, avx2 or avx512\n"
+    ISA_OPTION_HELP
 
 enum { THREADS_LIMIT = 4096 };
 

@@ -22,7 +22,7 @@ static const char help_text[] =
     "Tells how a problem would be computed here, and why: kernel, block sizes, units, skipped work, memory. Runs\n"
     "nothing and takes no memory for tensors.\n\n"
     PROBLEM_HELP
-    "  --isa NAME         instruction set: auto (default), portable, avx2 or avx512\n"
+    ISA_OPTION_HELP
     "  --threads N        size of the team; one thread per usable core unless told\n"
     "  --json             print a JSON document\n\n"
     "A unit is what a thread takes at a time: some rows of one kv head of one item. Pairs are (row, key) over all\n"

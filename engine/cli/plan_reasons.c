@@ -30,6 +30,8 @@ static void tell_kernel(struct text_line *line, const struct plan_view *view)
                  view->isa_asked ? "asked for with --isa, and " : "");
     for (size_t i = 0; i < count && i < ISA_LIMIT; i++)
         text_add(line, " %s", attend_isa_name(isas[i]));
+    if (count > 1 && isas[0] == ATTEND_ISA_AVX2 && isas[1] == ATTEND_ISA_AVX512)
+        text_add(line, "; this processor has one unit for the multiply-adds of avx512, and lowers its clock for them");
 }
 
 static void tell_place(struct text_line *line, const struct plan_view *view)

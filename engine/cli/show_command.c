@@ -32,7 +32,7 @@ static const char help_text[] =
     "                     every token is a query and a key\n"
     "  --digits N         digits behind the point, 0 to 9; 3 unless told\n"
     "  --heatmap FILE.svg draw the weights as well: rows are queries, columns keys, darker is larger\n"
-    "  --isa NAME         instruction set: auto (default), portable, avx2 or avx512\n"
+    ISA_OPTION_HELP
     "\nExample: a table of four words and one <pad>, with a picture:\n"
     "  attend show ticket.csv --heatmap ticket.svg\n"
     "where ticket.csv begins with\n"

@@ -5,47 +5,57 @@
 
 #include "engine/kernel/cpu.h"
 #include "engine/kernel/kernel.h"
-
-#define KERNEL(suffix, isa) extern const struct attend__kernel attend__kernel_##suffix;
 #include "engine/kernel/kernels.def"
-#undef KERNEL
 
-static const struct attend__kernel *const kernels[] = {
-#define KERNEL(suffix, isa) &attend__kernel_##suffix,
-#include "engine/kernel/kernels.def"
-#undef KERNEL
-};
+#define DECLARATION(name, isa, ...) extern const struct attend__kernel attend__kernel_##name;
+ATTEND__EACH_KERNEL(DECLARATION)
+
+#define ADDRESS(name, isa, ...) &attend__kernel_##name,
+static const struct attend__kernel *const kernels[] = { ATTEND__EACH_KERNEL(ADDRESS) };
 
 enum { KERNEL_COUNT = sizeof kernels / sizeof kernels[0] };
 
+/* Those that run here, best first: the wider the better, unless the processor says otherwise. Returns how many. */
+static int rank_kernels(const struct attend__kernel *ranked[KERNEL_COUNT])
+{
+    int count = 0;
+    for (int i = KERNEL_COUNT - 1; i >= 0; i--)
+        if (attend__cpu_has(kernels[i]->isa))
+            ranked[count++] = kernels[i];
+    if (count > 1 && attend__cpu_prefers(ranked[1]->isa, ranked[0]->isa)) {
+        const struct attend__kernel *widest = ranked[0];
+        ranked[0] = ranked[1];
+        ranked[1] = widest;
+    }
+    return count;
+}
+
 const struct attend__kernel *attend__kernel_find(attend_isa isa)
 {
-    for (int i = KERNEL_COUNT - 1; i >= 0; i--)
-        if ((isa == ATTEND_ISA_AUTO || isa == kernels[i]->isa) && attend__cpu_has(kernels[i]->isa))
-            return kernels[i];
+    const struct attend__kernel *ranked[KERNEL_COUNT];
+    int count = rank_kernels(ranked);
+    for (int i = 0; i < count; i++)
+        if (isa == ATTEND_ISA_AUTO || isa == ranked[i]->isa)
+            return ranked[i];
     return NULL;
 }
 
 size_t attend_isa_available(attend_isa *isas, size_t capacity)
 {
-    size_t count = 0;
-    for (int i = KERNEL_COUNT - 1; i >= 0; i--) {
-        if (!attend__cpu_has(kernels[i]->isa))
-            continue;
-        if (isas && count < capacity)
-            isas[count] = kernels[i]->isa;
-        count++;
-    }
+    const struct attend__kernel *ranked[KERNEL_COUNT];
+    size_t count = (size_t)rank_kernels(ranked);
+    for (size_t i = 0; isas && i < count && i < capacity; i++)
+        isas[i] = ranked[i]->isa;
     return count;
 }
+
+#define NAME(name, isa, ...) case isa: return #name;
 
 const char *attend_isa_name(attend_isa isa)
 {
     switch (isa) {
     case ATTEND_ISA_AUTO: return "auto";
-    case ATTEND_ISA_PORTABLE: return "portable";
-    case ATTEND_ISA_AVX2: return "avx2";
-    case ATTEND_ISA_AVX512: return "avx512";
+    ATTEND__EACH_SET(NAME)
     }
     return NULL;
 }

@@ -78,18 +78,21 @@ ATTEND_API const char *attend_version(void);
 
 /* ---- instruction sets --------------------------------------------------------------------------------------------- */
 
+/* Values are stable: new ones are added, none is renumbered. */
 typedef enum attend_isa {
     ATTEND_ISA_AUTO = 0,     /* the best that processor and operating system offer */
     ATTEND_ISA_PORTABLE = 1, /* any processor */
     ATTEND_ISA_AVX2 = 2,     /* x86-64 with AVX2 and FMA */
-    ATTEND_ISA_AVX512 = 3    /* x86-64 with AVX-512 F, BW, DQ, VL */
+    ATTEND_ISA_AVX512 = 3,   /* x86-64 with AVX-512 F, BW, DQ, VL */
+    ATTEND_ISA_NEON = 4      /* AArch64 with Advanced SIMD, which all of them have */
 } attend_isa;
 
-/* "portable", "avx2", "avx512"; "auto" for ATTEND_ISA_AUTO; NULL for a value that is none of them. */
+/* "portable", "avx2", "avx512", "neon"; "auto" for ATTEND_ISA_AUTO; NULL for a value that is none of them. */
 ATTEND_API const char *attend_isa_name(attend_isa isa);
 
 /* Writes the sets that can run here, best first, into isas[capacity] (NULL with capacity 0 is legal); returns
- * how many there are. Any thread. */
+ * how many there are. The widest is not the best everywhere: Skylake servers with a single unit for 512-bit multiply-adds are faster
+ * with AVX2. Any thread. */
 ATTEND_API size_t attend_isa_available(attend_isa *isas, size_t capacity);
 
 /* ---- tensors ------------------------------------------------------------------------------------------------------ */

@@ -1,0 +1,114 @@
+/* The template's vector operations on AArch64 Advanced SIMD: 4 lanes of binary32. See README.md for the meaning of each. */
+#ifndef ATTEND__VEC_H
+#define ATTEND__VEC_H
+
+#if !defined(__aarch64__) || !defined(__ARM_NEON)
+#error "vec_neon.h needs an AArch64 compiler with Advanced SIMD"
+#endif
+
+#include <arm_neon.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KERNEL_SUFFIX neon
+#define KERNEL_NAME "f32_6x16_neon"
+#define KERNEL_ISA ATTEND_ISA_NEON
+
+#define VL 4 /* lanes of a vector */
+#define PANEL_VECTORS 4 /* 6 rows × 4 vectors of sums, 4 of keys and 1 of a query feature: 29 of 32 registers */
+
+typedef float32x4_t vf;
+
+static inline vf vf_set1(float x) { return vdupq_n_f32(x); }
+static inline vf vf_load(const float *p) { return vld1q_f32(p); }
+static inline void vf_store(float *p, vf v) { vst1q_f32(p, v); }
+
+static inline vf vf_load_part(const float *p, int n)
+{
+    const float32x2_t none = vdup_n_f32(0.0f);
+    switch (n) {
+    case 0: return vcombine_f32(none, none);
+    case 1: return vcombine_f32(vld1_lane_f32(p, none, 0), none);
+    case 2: return vcombine_f32(vld1_f32(p), none);
+    case 3: return vcombine_f32(vld1_f32(p), vld1_lane_f32(p + 2, none, 0));
+    default: return vld1q_f32(p);
+    }
+}
+
+static inline void vf_store_part(float *p, vf v, int n)
+{
+    switch (n) {
+    case 0: break;
+    case 1: vst1q_lane_f32(p, v, 0); break;
+    case 2: vst1_f32(p, vget_low_f32(v)); break;
+    case 3: vst1_f32(p, vget_low_f32(v)), vst1q_lane_f32(p + 2, v, 2); break;
+    default: vst1q_f32(p, v);
+    }
+}
+
+static inline vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
+static inline vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }
+static inline vf vf_mul(vf a, vf b) { return vmulq_f32(a, b); }
+static inline vf vf_div(vf a, vf b) { return vdivq_f32(a, b); }
+static inline vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
+static inline vf vf_max(vf a, vf b) { return vmaxq_f32(a, b); } /* NaN when either is */
+
+static inline vf vf_zero_below(vf x, vf limit, vf v)
+{
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(v), vcltq_f32(x, limit)));
+}
+
+static inline vf vf_hide(vf v, uint32_t visible)
+{
+    const uint32x4_t lane_bit = { 1, 2, 4, 8 };
+    return vbslq_f32(vtstq_u32(vdupq_n_u32(visible), lane_bit), v, vdupq_n_f32(-__builtin_inff()));
+}
+
+static inline vf vf_exponent_from_sum(vf t)
+{
+    return vreinterpretq_f32_s32(vshlq_n_s32(vreinterpretq_s32_f32(t), 23));
+}
+
+static inline void vf_split(vf x, vf *exponent, vf *fraction)
+{
+    int32x4_t bits = vreinterpretq_s32_f32(x);
+    int32x4_t e = vshrq_n_s32(vsubq_s32(bits, vdupq_n_s32(0x3f3504f3)), 23);
+    *exponent = vcvtq_f32_s32(e);
+    *fraction = vreinterpretq_f32_s32(vsubq_s32(bits, vshlq_n_s32(e, 23)));
+}
+
+static inline vf vf_canonical(vf v)
+{
+    return vbslq_f32(vceqq_f32(v, v), v, vreinterpretq_f32_u32(vdupq_n_u32(0x7fc00000)));
+}
+
+static inline bool vf_any_nonfinite(vf v)
+{
+    vf difference = vsubq_f32(v, v); /* NaN unless finite */
+    return vminvq_u32(vceqq_f32(difference, difference)) == 0;
+}
+
+static inline float vf_reduce_max(vf v) { return vmaxvq_f32(v); }
+
+static inline float vf_fold_lanes(const vf lanes[4])
+{
+    vf quarter = vaddq_f32(vaddq_f32(lanes[0], lanes[2]), vaddq_f32(lanes[1], lanes[3]));
+    float32x2_t pair = vadd_f32(vget_low_f32(quarter), vget_high_f32(quarter));
+    return vget_lane_f32(pair, 0) + vget_lane_f32(pair, 1);
+}
+
+/* Two stages of pairwise interleaving: 1 and 2 lanes. */
+static inline void vf_transpose(vf r[4])
+{
+    float64x2_t t[4];
+    for (int i = 0; i < 4; i += 2) {
+        t[i] = vreinterpretq_f64_f32(vtrn1q_f32(r[i], r[i + 1]));
+        t[i + 1] = vreinterpretq_f64_f32(vtrn2q_f32(r[i], r[i + 1]));
+    }
+    for (int k = 0; k < 2; k++) {
+        r[k] = vreinterpretq_f32_f64(vtrn1q_f64(t[k], t[k + 2]));
+        r[k + 2] = vreinterpretq_f32_f64(vtrn2q_f64(t[k], t[k + 2]));
+    }
+}
+
+#endif

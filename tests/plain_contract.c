@@ -1,0 +1,41 @@
+/* The contract suite without a test framework, for processors that only an emulator has: every instruction set that is detected
+ * computes random problems, and their bytes are compared with the reduction contract. Prints a line per set; exit status 1 when some
+ * byte differs. With the argument --slack the pages behind the tensors are no traps for the rest of a vector; ATTEND_TEST_SEED and
+ * ATTEND_TEST_COUNT as in the suites. */
+#include "tests/contract_check.h"
+#include "tests/help_counter.h"
+#include "tests/help_guard.h"
+#include "tests/help_sample.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SETS = 16, VECTOR_BYTES = 64 };
+
+static bool check_set(attend_isa isa, uint64_t seed, int64_t count)
+{
+    attend_engine *engine = make_engine(isa, 2, 0);
+    const char *said = engine ? NULL : attend_last_error();
+    for (int64_t i = 0; i < count && !said; i++)
+        said = contract_check_random(engine, isa, seed + (uint64_t)i, i % 2);
+    attend_engine_destroy(engine);
+    if (said)
+        printf("%s: %s\n", attend_isa_name(isa), said);
+    else
+        printf("%s: %" PRId64 " random problems have the bytes of the contract\n", attend_isa_name(isa), count);
+    return !said;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--slack") == 0)
+        guarded_set_slack(VECTOR_BYTES);
+    attend_isa isas[MOST_SETS];
+    size_t sets = attend_isa_available(isas, MOST_SETS);
+    bool same = true;
+    for (size_t i = 0; i < sets; i++)
+        same &= check_set(isas[i], test_seed(0xc0de4000), test_count(100));
+    return same ? EXIT_SUCCESS : EXIT_FAILURE;
+}
