@@ -53,10 +53,7 @@ static inline vf vf_div(vf a, vf b) { return vdivq_f32(a, b); }
 static inline vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 static inline vf vf_max(vf a, vf b) { return vmaxq_f32(a, b); } /* NaN when either is */
 
-static inline vf vf_zero_below(vf x, vf limit, vf v)
-{
-    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(v), vcltq_f32(x, limit)));
-}
+static inline vf vf_at_least(vf x, vf limit) { return vmaxq_f32(x, limit); } /* NaN when either is */
 
 static inline vf vf_hide(vf v, uint32_t visible)
 {
@@ -88,13 +85,23 @@ static inline bool vf_any_nonfinite(vf v)
     return vminvq_u32(vceqq_f32(difference, difference)) == 0;
 }
 
-static inline float vf_reduce_max(vf v) { return vmaxvq_f32(v); }
+/* Magnitudes compare like their bits; less 1, a zero's are the largest of all. */
+struct vf_span { uint32x4_t least, most; };
 
-static inline float vf_fold_lanes(const vf lanes[4])
+static inline struct vf_span vf_span_none(void) { return (struct vf_span){ vdupq_n_u32(UINT32_MAX), vdupq_n_u32(0) }; }
+
+static inline void vf_span_take(struct vf_span *span, vf v)
 {
-    vf quarter = vaddq_f32(vaddq_f32(lanes[0], lanes[2]), vaddq_f32(lanes[1], lanes[3]));
-    float32x2_t pair = vadd_f32(vget_low_f32(quarter), vget_high_f32(quarter));
-    return vget_lane_f32(pair, 0) + vget_lane_f32(pair, 1);
+    uint32x4_t magnitude = vreinterpretq_u32_f32(vabsq_f32(v));
+    span->most = vmaxq_u32(span->most, magnitude);
+    span->least = vminq_u32(span->least, vsubq_u32(magnitude, vdupq_n_u32(1)));
+}
+
+static inline bool vf_span_inside(struct vf_span span, float low, float high)
+{
+    const uint32_t least = vgetq_lane_u32(vreinterpretq_u32_f32(vf_set1(low)), 0);
+    const uint32_t most = vgetq_lane_u32(vreinterpretq_u32_f32(vf_set1(high)), 0);
+    return vminvq_u32(span.least) >= least - 1 && vmaxvq_u32(span.most) <= most;
 }
 
 /* Two stages of pairwise interleaving: 1 and 2 lanes. */
@@ -109,6 +116,29 @@ static inline void vf_transpose(vf r[4])
         r[k] = vreinterpretq_f32_f64(vtrn1q_f64(t[k], t[k + 2]));
         r[k + 2] = vreinterpretq_f32_f64(vtrn2q_f64(t[k], t[k + 2]));
     }
+}
+
+static inline void vf_load_transposed(vf r[4], const float *p, int64_t stride)
+{
+    for (int i = 0; i < 4; i++)
+        r[i] = vf_load(p + i * stride);
+    vf_transpose(r);
+}
+
+static inline vf vf_max_of_rows(const vf row[4])
+{
+    vf t[4] = { row[0], row[1], row[2], row[3] };
+    vf_transpose(t);
+    return vmaxq_f32(vmaxq_f32(t[0], t[2]), vmaxq_f32(t[1], t[3]));
+}
+
+static inline vf vf_fold_rows(const vf row[16])
+{
+    vf t[4];
+    for (int i = 0; i < 4; i++)
+        t[i] = vaddq_f32(vaddq_f32(row[4 * i], row[4 * i + 2]), vaddq_f32(row[4 * i + 1], row[4 * i + 3]));
+    vf_transpose(t);
+    return vaddq_f32(vaddq_f32(t[0], t[2]), vaddq_f32(t[1], t[3]));
 }
 
 #endif
