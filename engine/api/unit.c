@@ -4,6 +4,7 @@
 #include "engine/base/sizes.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The element at (b, h, r, f); NULL stays NULL. */
 static float *element(const struct attend__view *view, int64_t b, int64_t h, int64_t r, int64_t f)
@@ -186,23 +187,39 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
     plan->kernel->run(&unit, (char *)scratch + plan->rows_bytes + plan->details_bytes);
 }
 
-static void clear_row(const struct attend__unit_work *work, int64_t b, int64_t h, int64_t r)
+/* Rows first … last - 1 of the output. Rows without gaps between them are one piece, which the C library clears without reading it
+ * first. */
+static void clear_output(const struct attend__view *output, int64_t b, int64_t h, int64_t first, int64_t last, int64_t d_v)
+{
+    float *row = element(output, b, h, first, 0);
+    const bool joined = output->stride[3] == 1 && output->stride[2] == d_v;
+    if (joined)
+        memset(row, 0, (size_t)((last - first) * d_v) * sizeof *row); /* +0 is all bits 0 */
+    else
+        for (int64_t r = first; r < last; r++, row += output->stride[2])
+            fill(row, output->stride[3], 0, d_v, 0.0f);
+}
+
+static void clear_rows(const struct attend__unit_work *work, int64_t b, int64_t h, int64_t first, int64_t last)
 {
     const struct attend__call *call = &work->call;
+    if (first >= last)
+        return;
     if (call->output.data)
-        fill(element(&call->output, b, h, r, 0), call->output.stride[3], 0, work->plan->problem.d_v, 0.0f);
+        clear_output(&call->output, b, h, first, last, work->plan->problem.d_v);
     if (call->lse.data)
-        *element(&call->lse, b, h, r, 0) = -INFINITY;
-    fill_outside(&call->scores, b, h, r, 0, 0, call->keys, -INFINITY);
-    fill_outside(&call->weights, b, h, r, 0, 0, call->keys, 0.0f);
+        fill(element(&call->lse, b, h, 0, 0), call->lse.stride[2], first, last, -INFINITY);
+    for (int64_t r = first; r < last; r++) {
+        fill_outside(&call->scores, b, h, r, 0, 0, call->keys, -INFINITY);
+        fill_outside(&call->weights, b, h, r, 0, 0, call->keys, 0.0f);
+    }
 }
 
 static void clear_padding(const struct attend__unit_work *work, const struct attend__unit_ref *ref)
 {
     const struct attend__item *item = &work->schedule.items[ref->item];
-    for (int64_t r = 0; r < work->call.rows; r++)
-        if (r < item->row_start || r >= item->row_start + item->rows)
-            clear_row(work, ref->item, ref->first, r);
+    clear_rows(work, ref->item, ref->first, 0, item->row_start);
+    clear_rows(work, ref->item, ref->first, item->row_start + item->rows, work->call.rows);
 }
 
 static int64_t unit_multiply_adds(const struct attend__unit_work *work, const struct attend__unit_ref *ref)

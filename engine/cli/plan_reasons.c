@@ -60,12 +60,14 @@ static void tell_units(struct text_line *line, const struct plan_view *view)
     text_add_count(line, problem->batch, "item");
     text_add(line, " with ");
     text_add_count(line, problem->kv_heads, "kv head");
-    text_add(line, ", the rows of each cut evenly into pieces of at most %lld", (long long)plan->unit_rows);
+    text_add(line, ", the rows of each cut evenly into units of at most %lld", (long long)plan->unit_rows);
     if (problem->heads > problem->kv_heads)
         text_add(line, " (%lld query heads share a kv head, so their rows count together)",
                  (long long)(problem->heads / problem->kv_heads));
     if (plan->unit_rows < plan->unit_rows_most)
         text_add(line, ", halved down from %lld to have more of them to share", (long long)plan->unit_rows_most);
+    if (view->threads > 1 && !plan->inline_run)
+        text_add(line, ", the last ones in four, so that no thread waits long for another");
     if (plan->padding_units > 0)
         text_add(line, "; %lld units only clear the padding rows of a head", (long long)plan->padding_units);
 }

@@ -8,6 +8,10 @@
 
 enum {
     UNITS_PER_THREAD = 8, /* so that the last units leave a thread idle for a few per cent of the run at most */
+    /* Units' worth of work, per thread, that comes last in pieces: what one thread still has to do when another finds nothing left is
+     * a piece at most. */
+    PIECEMEAL_UNITS = 2,
+    PIECES = 4,
     PACKING_ROWS = 6,     /* packing a key costs about as much as this many rows' work on it */
     BUCKETS_PER_DOUBLING = 4,
     BUCKETS = 64 * BUCKETS_PER_DOUBLING
@@ -24,6 +28,25 @@ static bool has_padding_rows(const struct attend__problem *problem, const struct
     return !problem->keep_padding_rows && item->rows < call->rows;
 }
 
+/* The last units of the last heads, which are cut into pieces. One thread never waits for another. */
+struct tail {
+    int64_t heads, units; /* of each of them */
+};
+
+static struct tail tail_of(int64_t heads, int threads)
+{
+    if (threads == 1 || heads == 0)
+        return (struct tail){ 0, 0 };
+    const int64_t units = PIECEMEAL_UNITS * (int64_t)threads, tail_heads = attend__min(heads, units);
+    return (struct tail){ tail_heads, attend__divide_up(units, tail_heads) };
+}
+
+/* Units that the pieces add: a tail has fewer than twice the units that it must have. */
+static int64_t most_added(int threads)
+{
+    return (PIECES - 1) * 2 * PIECEMEAL_UNITS * (int64_t)threads;
+}
+
 int64_t attend__units_capacity(const struct attend__problem *problem, int threads)
 {
     const struct attend__item whole = { .rows = problem->rows };
@@ -32,7 +55,7 @@ int64_t attend__units_capacity(const struct attend__problem *problem, int thread
         return -1;
     units = attend__max(units, (int64_t)threads * UNITS_PER_THREAD * 2);
     const int64_t clearing = problem->batch * problem->heads; /* fits: it is part of the query's size */
-    return __builtin_add_overflow(units, clearing, &units) ? -1 : units;
+    return __builtin_add_overflow(units, clearing + most_added(threads), &units) ? -1 : units;
 }
 
 /* Full units unless that leaves threads without work: then halves, quarters and so on. */
@@ -109,28 +132,35 @@ static void take_clear_units(struct placing *placing, const struct attend__probl
         take_unit(placing, bucket, (struct attend__unit_ref){ b, ATTEND__CLEAR_UNIT, head, 0 });
 }
 
+static int64_t piece_of(int64_t step)
+{
+    const int64_t rows = attend__round_up(attend__divide_up(step, PIECES), ATTEND__BLOCK_ROWS);
+    return attend__min(attend__max(rows, ATTEND__UNIT_ROWS_LEAST), step);
+}
+
 /* Units of one head follow each other: while one is computed its keys and values stay in cache for the next. The cost of a unit is the
- * same in every head, and worth remembering where units are short. */
+ * same in every head that is cut alike, and worth remembering where units are short. */
 static void take_item(struct placing *placing, const struct attend__schedule *schedule, const struct attend__problem *problem,
-                      const struct attend__call *call, int64_t b)
+                      const struct attend__call *call, int64_t b, struct tail tail)
 {
     enum { REMEMBERED = 64 };
     int buckets[REMEMBERED];
     const struct attend__item *item = &schedule->items[b];
-    const int64_t rows = item->rows * problem->group;
-    const int64_t step = even_step(rows, schedule->unit_rows);
-    for (int64_t head = 0; head < problem->kv_heads; head++)
-        for (int64_t first = 0, n = 0; first < rows; first += step, n++) {
-            const int64_t count = attend__min(step, rows - first);
-            int bucket;
-            if (head > 0 && n < REMEMBERED)
-                bucket = buckets[n];
-            else
-                bucket = bucket_of(unit_cost(problem, item, first, count));
+    const int64_t rows = item->rows * problem->group, step = even_step(rows, schedule->unit_rows);
+    const int64_t tail_begins = attend__max(attend__divide_up(rows, step) - tail.units, 0) * step;
+    const int64_t tail_head = (call->batch - b) * problem->kv_heads - tail.heads; /* the first of the tail, in this item's count */
+    for (int64_t head = 0; head < problem->kv_heads; head++) {
+        const int64_t pieces_begin = head < tail_head ? rows : tail_begins;
+        const bool known = head > 0 && head != tail_head;
+        int64_t count;
+        for (int64_t first = 0, n = 0; first < rows; first += count, n++) {
+            count = attend__min(first < pieces_begin ? step : piece_of(step), rows - first);
+            const int bucket = known && n < REMEMBERED ? buckets[n] : bucket_of(unit_cost(problem, item, first, count));
             if (n < REMEMBERED)
                 buckets[n] = bucket;
             take_unit(placing, bucket, (struct attend__unit_ref){ b, head, first, count });
         }
+    }
     take_clear_units(placing, problem, call, item, b);
 }
 
@@ -145,9 +175,10 @@ void attend__units_cut(struct attend__schedule *schedule, const struct attend__p
     schedule->work = pairs * (double)problem->heads * (double)(problem->d_k + problem->d_v);
     schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, capacity);
 
+    const struct tail tail = tail_of(call->batch * problem->kv_heads, threads);
     struct placing placing = { .units = NULL };
     for (int64_t b = 0; b < call->batch; b++)
-        take_item(&placing, schedule, problem, call, b);
+        take_item(&placing, schedule, problem, call, b, tail);
     int64_t total = 0;
     for (int i = 0; i < BUCKETS; i++) {
         const int64_t size = placing.at[i];
@@ -156,6 +187,6 @@ void attend__units_cut(struct attend__schedule *schedule, const struct attend__p
     }
     placing.units = schedule->units;
     for (int64_t b = 0; b < call->batch; b++)
-        take_item(&placing, schedule, problem, call, b);
+        take_item(&placing, schedule, problem, call, b, tail);
     schedule->count = total;
 }

@@ -1,0 +1,138 @@
+/* The cut of a run into units, a pure function: every row of every head exactly once, longest units first, small ones last, and never
+ * more units than were promised room for. */
+#include "engine/plan/units.h"
+
+#include "engine/kernel/kernel.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+enum { RANDOM_CUTS = 3000, ITEMS_MOST = 12 };
+
+struct cut {
+    struct attend__problem problem;
+    struct attend__call call;
+    struct attend__schedule schedule;
+    int64_t capacity;
+    int threads;
+};
+
+static int64_t draw(uint64_t *state, int64_t low, int64_t high)
+{
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return low + (int64_t)((*state >> 33) % (uint64_t)(high - low + 1));
+}
+
+static void make_cut(struct cut *cut)
+{
+    cut->capacity = attend__units_capacity(&cut->problem, cut->threads);
+    cr_assert(cut->capacity >= 0);
+    /* One more, which stays as it is. */
+    cut->schedule.items = calloc((size_t)cut->call.batch + 1, sizeof *cut->schedule.items);
+    cut->schedule.units = calloc((size_t)cut->capacity + 1, sizeof *cut->schedule.units);
+    cr_assert(cut->schedule.items && cut->schedule.units);
+    cut->schedule.units[cut->capacity].item = -7;
+    attend__units_cut(&cut->schedule, &cut->problem, &cut->call, cut->threads, cut->capacity);
+    cr_assert(cut->schedule.count <= cut->capacity && cut->schedule.units[cut->capacity].item == -7, "%lld units, room for %lld",
+              (long long)cut->schedule.count, (long long)cut->capacity);
+}
+
+static void free_cut(struct cut *cut)
+{
+    free(cut->schedule.items);
+    free(cut->schedule.units);
+}
+
+/* Every row of the group of every head is in one unit, and padding rows of every head are cleared once where there are any. */
+static void expect_partition(const struct cut *cut)
+{
+    const struct attend__problem *problem = &cut->problem;
+    const int64_t rows_most = problem->rows * problem->group;
+    unsigned char *seen = calloc((size_t)(cut->call.batch * problem->kv_heads * rows_most) + 1, 1);
+    int64_t cleared = 0, rows = 0, must_clear = 0, must_compute = 0;
+    for (int64_t u = 0; u < cut->schedule.count; u++) {
+        const struct attend__unit_ref *unit = &cut->schedule.units[u];
+        if (unit->kv_head == ATTEND__CLEAR_UNIT) {
+            cleared++;
+            continue;
+        }
+        cr_assert(unit->rows > 0 && unit->rows <= attend__unit_rows(problem->d_v));
+        unsigned char *row = seen + (unit->item * problem->kv_heads + unit->kv_head) * rows_most + unit->first;
+        for (int64_t r = 0; r < unit->rows; r++)
+            cr_assert(row[r]++ == 0, "row %lld is in two units", (long long)(unit->first + r));
+        rows += unit->rows;
+    }
+    for (int64_t b = 0; b < cut->call.batch; b++) {
+        must_compute += cut->schedule.items[b].rows * problem->heads;
+        must_clear += cut->schedule.items[b].rows < cut->call.rows ? problem->heads : 0;
+    }
+    cr_assert(rows == must_compute, "%lld rows of %lld", (long long)rows, (long long)must_compute);
+    cr_assert(cleared == must_clear);
+    free(seen);
+}
+
+static double pairs_of(const struct cut *cut, int64_t u)
+{
+    const struct attend__unit_ref *unit = &cut->schedule.units[u];
+    return attend__unit_pairs(&cut->problem, &cut->schedule.items[unit->item], unit->first, unit->rows);
+}
+
+Test(units, every_row_once)
+{
+    uint64_t state = 1;
+    for (int i = 0; i < RANDOM_CUTS; i++) {
+        int64_t lengths[ITEMS_MOST];
+        const int64_t kv_heads = draw(&state, 1, 9), group = draw(&state, 1, 4), rows = draw(&state, 1, 2000);
+        struct cut cut = {
+            .problem = { .batch = draw(&state, 1, ITEMS_MOST), .heads = kv_heads * group, .kv_heads = kv_heads, .group = group,
+                         .rows = rows, .keys = rows, .d_k = 64, .d_v = draw(&state, 0, 1) ? 64 : 512,
+                         .causal = draw(&state, 0, 1) },
+            .threads = (int)draw(&state, 1, draw(&state, 0, 1) ? 3 : 64),
+        };
+        cut.call = (struct attend__call){ .batch = draw(&state, 1, cut.problem.batch), .rows = rows, .keys = rows };
+        for (int64_t b = 0; b < cut.call.batch; b++)
+            lengths[b] = draw(&state, 0, rows);
+        if (draw(&state, 0, 1))
+            cut.call.key_lengths = cut.call.query_lengths = lengths;
+        make_cut(&cut);
+        expect_partition(&cut);
+        free_cut(&cut);
+    }
+}
+
+/* What a thread may still have to do when another finds nothing left. */
+Test(units, the_last_are_small)
+{
+    for (int causal = 0; causal < 2; causal++)
+        for (int threads = 1; threads <= 16; threads *= 2) {
+            struct cut cut = {
+                .problem = { .batch = 8, .heads = 12, .kv_heads = 12, .group = 1, .rows = 512, .keys = 512, .d_k = 64, .d_v = 64,
+                             .causal = causal },
+                .call = { .batch = 8, .rows = 512, .keys = 512 },
+                .threads = threads,
+            };
+            make_cut(&cut);
+            double total = 0;
+            for (int64_t u = 0; u < cut.schedule.count; u++)
+                total += pairs_of(&cut, u);
+            const double share = pairs_of(&cut, cut.schedule.count - 1) * threads / total;
+            cr_expect(threads == 1 || share < 0.03, "%d threads: the last unit is %.3f of a thread's work", threads, share);
+            cr_expect(pairs_of(&cut, 0) * threads / total < 0.2);
+            free_cut(&cut);
+        }
+}
+
+Test(units, longest_first)
+{
+    static const int64_t lengths[] = { 16, 700, 300, 1024 };
+    struct cut cut = {
+        .problem = { .batch = 4, .heads = 4, .kv_heads = 2, .group = 2, .rows = 1024, .keys = 1024, .d_k = 64, .d_v = 64 },
+        .call = { .batch = 4, .rows = 1024, .keys = 1024, .key_lengths = lengths, .query_lengths = lengths },
+        .threads = 2,
+    };
+    make_cut(&cut);
+    for (int64_t u = 1; u < cut.schedule.count; u++)
+        if (cut.schedule.units[u].kv_head != ATTEND__CLEAR_UNIT && cut.schedule.units[u - 1].kv_head != ATTEND__CLEAR_UNIT)
+            cr_expect(pairs_of(&cut, u) <= pairs_of(&cut, u - 1) * 1.25, "unit %lld", (long long)u);
+    free_cut(&cut);
+}
