@@ -13,7 +13,7 @@ struct cut {
     struct attend__problem problem;
     struct attend__call call;
     struct attend__schedule schedule;
-    int64_t capacity;
+    int64_t unit_rows, capacity;
     int threads;
 };
 
@@ -25,14 +25,16 @@ static int64_t draw(uint64_t *state, int64_t low, int64_t high)
 
 static void make_cut(struct cut *cut)
 {
-    cut->capacity = attend__units_capacity(&cut->problem, cut->threads);
+    if (cut->unit_rows == 0)
+        cut->unit_rows = attend__unit_rows(&cut->problem, 1 << 20);
+    cut->capacity = attend__units_capacity(&cut->problem, cut->threads, cut->unit_rows);
     cr_assert(cut->capacity >= 0);
     /* One more, which stays as it is. */
     cut->schedule.items = calloc((size_t)cut->call.batch + 1, sizeof *cut->schedule.items);
     cut->schedule.units = calloc((size_t)cut->capacity + 1, sizeof *cut->schedule.units);
     cr_assert(cut->schedule.items && cut->schedule.units);
     cut->schedule.units[cut->capacity].item = -7;
-    attend__units_cut(&cut->schedule, &cut->problem, &cut->call, cut->threads, cut->capacity);
+    attend__units_cut(&cut->schedule, &cut->problem, &cut->call, cut->threads, cut->unit_rows, cut->capacity);
     cr_assert(cut->schedule.count <= cut->capacity && cut->schedule.units[cut->capacity].item == -7, "%lld units, room for %lld",
               (long long)cut->schedule.count, (long long)cut->capacity);
 }
@@ -56,7 +58,7 @@ static void expect_partition(const struct cut *cut)
             cleared++;
             continue;
         }
-        cr_assert(unit->rows > 0 && unit->rows <= attend__unit_rows(problem->d_v));
+        cr_assert(unit->rows > 0 && unit->rows <= cut->unit_rows);
         unsigned char *row = seen + (unit->item * problem->kv_heads + unit->kv_head) * rows_most + unit->first;
         for (int64_t r = 0; r < unit->rows; r++)
             cr_assert(row[r]++ == 0, "row %lld is in two units", (long long)(unit->first + r));
@@ -88,6 +90,7 @@ Test(units, every_row_once)
                          .rows = rows, .keys = rows, .d_k = 64, .d_v = draw(&state, 0, 1) ? 64 : 512,
                          .causal = draw(&state, 0, 1) },
             .threads = (int)draw(&state, 1, draw(&state, 0, 1) ? 3 : 64),
+            .unit_rows = draw(&state, 0, 1) ? 0 : ATTEND__UNIT_ROWS_LEAST,
         };
         cut.call = (struct attend__call){ .batch = draw(&state, 1, cut.problem.batch), .rows = rows, .keys = rows };
         for (int64_t b = 0; b < cut.call.batch; b++)
@@ -135,4 +138,26 @@ Test(units, longest_first)
         if (cut.schedule.units[u].kv_head != ATTEND__CLEAR_UNIT && cut.schedule.units[u - 1].kv_head != ATTEND__CLEAR_UNIT)
             cr_expect(pairs_of(&cut, u) <= pairs_of(&cut, u - 1) * 1.25, "unit %lld", (long long)u);
     free_cut(&cut);
+}
+
+/* Sane whatever the topology reports, and whatever the widths: whole blocks within the bounds, fewer where sums are wide. */
+Test(units, rows_of_a_full_unit)
+{
+    static const int64_t caches[] = { 0, 1, 32 << 10, 256 << 10, 1 << 20, 2 << 20, INT64_C(1) << 40, INT64_MAX };
+    static const int64_t widths[] = { 0, 1, 64, 128, 512, 4096, INT64_C(1) << 40 };
+    for (size_t c = 0; c < sizeof caches / sizeof *caches; c++)
+        for (int64_t keys = 512; keys <= 513; keys++) {
+            int64_t former = ATTEND__UNIT_ROWS_MOST;
+            for (size_t w = 0; w < sizeof widths / sizeof *widths; w++) {
+                const struct attend__problem problem = { .keys = keys, .d_v = widths[w] };
+                const int64_t rows = attend__unit_rows(&problem, caches[c]);
+                cr_expect(rows >= ATTEND__UNIT_ROWS_LEAST && rows <= former && rows % ATTEND__BLOCK_ROWS == 0, "%lld rows",
+                          (long long)rows);
+                former = rows;
+            }
+        }
+    const struct attend__problem one_tile = { .keys = 512, .d_v = 256 }, tiles = { .keys = 513, .d_v = 256 };
+    cr_expect(attend__unit_rows(&one_tile, 1 << 20) == 768);
+    cr_expect(attend__unit_rows(&tiles, 1 << 20) == 192 && attend__unit_rows(&tiles, 0) == 192);
+    cr_expect(attend__unit_rows(&tiles, 2 << 20) == 384);
 }

@@ -104,7 +104,7 @@ attend_status attend_plan_explain(const attend_plan *object, const attend_args *
         .scratch_bytes = (int64_t)plan->scratch_bytes,
         .multiply_adds = schedule.work,
         .inline_limit = engine->inline_work,
-        .unit_rows_most = attend__unit_rows(plan->problem.d_v),
+        .unit_rows_most = plan->unit_rows,
     };
     explain_call(&now, plan, &call, &schedule);
     attend__slots_give_back(&engine->slots, slot);

@@ -13,7 +13,7 @@ attend_status attend__engine_plan(attend_engine *engine, struct attend__plan *pl
     attend_status status = attend__problem_check(&problem, given);
     attend__fpstate_leave(state);
     if (!status)
-        status = attend__plan_make(plan, &problem, engine->kernel, attend__engine_threads(engine));
+        status = attend__plan_make(plan, &problem, engine->kernel, attend__engine_threads(engine), engine->machine->l2_bytes);
     if (!status && engine->team)
         status = attend__team_reserve(engine->team, plan->scratch_bytes);
     if (!status)

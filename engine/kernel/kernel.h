@@ -21,22 +21,11 @@ enum {
 enum { ATTEND__BLOCK_ROWS = 6 };
 
 /* Bounds of a unit's rows, multiples of a block. Every unit packs the keys it sees for itself, which costs about as much as 6 rows'
- * work: the more rows, the smaller the share. But all of a unit's value sums are visited once per tile,
- * beside the tile's keys and values, so they should leave most of a second-level cache (1 MiB or more) to those. */
+ * work: the more rows, the smaller the share. */
 enum {
     ATTEND__UNIT_ROWS_MOST = 768,
-    ATTEND__UNIT_ROWS_LEAST = 24, /* below this packing takes more than a fifth */
-    ATTEND__UNIT_SUM_BYTES = 256 << 10
+    ATTEND__UNIT_ROWS_LEAST = 24 /* below this packing takes more than a fifth */
 };
-
-/* Rows of a full unit: the most, halved until its sums fit. */
-static inline int64_t attend__unit_rows(int64_t d_v)
-{
-    int64_t rows = ATTEND__UNIT_ROWS_MOST;
-    while (rows / 2 >= ATTEND__UNIT_ROWS_LEAST && rows * (int64_t)sizeof(float) > ATTEND__UNIT_SUM_BYTES / (d_v + 1))
-        rows /= 2;
-    return rows;
-}
 
 /* One row of a unit. Keys count from the item's first real key; the row sees keys low <= j < high, and of those only the ones
  * whose visible byte is not 0, where visibility is given. */
@@ -67,7 +56,7 @@ struct attend__unit {
     const struct attend__row_details *details; /* details[rows]; NULL: none of any row */
     int64_t low, high;             /* union of the rows' ranges; both 0 for none */
     bool alike;                    /* every row sees all keys of the union, which is not empty */
-    int64_t rows;                  /* 1 … attend__unit_rows(d_v) */
+    int64_t rows;                  /* 1 … ATTEND__UNIT_ROWS_MOST */
     const float *key, *value;      /* of key 0; only keys inside some row's range are read */
     int64_t key_stride, value_stride; /* from key to key */
     int64_t d_k, d_v;
@@ -84,8 +73,8 @@ struct attend__kernel {
     const char *name;
     int register_rows, register_keys; /* the score tile that stays in registers */
 
-    /* Bytes of scratch that `run` needs for units of these widths; 0 when that does not fit a size. */
-    size_t (*scratch_bytes)(int64_t d_k, int64_t d_v);
+    /* Bytes of scratch that `run` needs for units of these widths and at most `rows` rows; 0 when that does not fit a size. */
+    size_t (*scratch_bytes)(int64_t d_k, int64_t d_v, int64_t rows);
 
     /* Attends the unit's rows: output, LSE, and scores and weights for the keys inside each row's range. scratch is aligned to
      * 64 bytes. The floating-point state is that of fpstate.h. */

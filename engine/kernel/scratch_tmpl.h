@@ -28,12 +28,12 @@ static int64_t product(int64_t a, int64_t b, bool *fits)
     return result;
 }
 
-/* Lays the scratch out in `memory`, or only measures it for NULL; false when its size does not fit. */
-static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t d_v)
+/* Lays the scratch for a unit of `rows` rows out in `memory`, or only measures it for NULL; false when its size does not fit. */
+static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t d_v, int64_t rows)
 {
     bool fits = d_v <= INT64_MAX - ATTEND__LANES;
     const int64_t width = fits ? attend__round_up(d_v, ATTEND__LANES) : 0;
-    const int64_t unit_rows = attend__unit_rows(d_v), row_slots = unit_rows + ATTEND__LANES;
+    const int64_t row_slots = rows + ATTEND__LANES;
     scratch->bytes = 0;
     scratch->queries = carve(scratch, memory, product(d_k, BLOCK_ROWS, &fits), &fits);
     scratch->panels = carve(scratch, memory, product(d_k, ATTEND__KV_TILE, &fits), &fits);
@@ -44,15 +44,15 @@ static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t 
     scratch->tile.sum = carve(scratch, memory, product(width, STRIP_ROWS, &fits), &fits);
     scratch->done.largest = carve(scratch, memory, row_slots, &fits);
     scratch->done.total = carve(scratch, memory, row_slots, &fits);
-    scratch->done.sum = carve(scratch, memory, product(width, unit_rows, &fits), &fits);
+    scratch->done.sum = carve(scratch, memory, product(width, rows, &fits), &fits);
     scratch->tile.width = scratch->done.width = width;
     return fits;
 }
 
-static size_t unit_scratch_bytes(int64_t d_k, int64_t d_v)
+static size_t unit_scratch_bytes(int64_t d_k, int64_t d_v, int64_t rows)
 {
     struct scratch scratch;
-    return lay_out(&scratch, NULL, d_k, d_v) ? scratch.bytes : 0;
+    return lay_out(&scratch, NULL, d_k, d_v, rows) ? scratch.bytes : 0;
 }
 
 #endif

@@ -13,7 +13,7 @@ static void finish_strip(const struct attend__unit *unit, const struct scratch *
 static void run_unit(const struct attend__unit *unit, void *memory)
 {
     struct scratch scratch;
-    lay_out(&scratch, memory, unit->d_k, unit->d_v);
+    lay_out(&scratch, memory, unit->d_k, unit->d_v, unit->rows);
     for_each_strip(unit, &scratch, attend_strip, finish_strip);
     if (unit->details && (unit->details->scores || unit->details->weights))
         for_each_strip(unit, &scratch, diagnose_strip, NULL);

@@ -19,16 +19,17 @@ static bool add_part(size_t *total, size_t *part, int64_t count, size_t size)
 }
 
 attend_status attend__plan_make(struct attend__plan *plan, const struct attend__problem *problem,
-                                const struct attend__kernel *kernel, int threads)
+                                const struct attend__kernel *kernel, int threads, int64_t l2_bytes)
 {
     *plan = (struct attend__plan){ .problem = *problem, .kernel = kernel, .threads = threads };
-    plan->unit_capacity = attend__units_capacity(problem, threads);
-    const size_t kernel_bytes = kernel->scratch_bytes(problem->d_k, problem->d_v);
+    plan->unit_rows = attend__unit_rows(problem, l2_bytes);
+    plan->unit_capacity = attend__units_capacity(problem, threads, plan->unit_rows);
+    const size_t kernel_bytes = kernel->scratch_bytes(problem->d_k, problem->d_v, plan->unit_rows);
     size_t ignored;
     const bool fits =
         kernel_bytes > 0 && plan->unit_capacity >= 0 &&
-        add_part(&plan->scratch_bytes, &plan->rows_bytes, attend__unit_rows(problem->d_v), sizeof(struct attend__row)) &&
-        add_part(&plan->scratch_bytes, &plan->details_bytes, attend__unit_rows(problem->d_v), sizeof(struct attend__row_details)) &&
+        add_part(&plan->scratch_bytes, &plan->rows_bytes, plan->unit_rows, sizeof(struct attend__row)) &&
+        add_part(&plan->scratch_bytes, &plan->details_bytes, plan->unit_rows, sizeof(struct attend__row_details)) &&
         add_part(&plan->scratch_bytes, &ignored, 1, kernel_bytes) &&
         add_part(&plan->workspace_bytes, &plan->items_bytes, problem->batch, sizeof(struct attend__item)) &&
         add_part(&plan->workspace_bytes, &plan->units_bytes, plan->unit_capacity, sizeof(struct attend__unit_ref)) &&
@@ -47,6 +48,7 @@ void *attend__plan_schedule(const struct attend__plan *plan, const struct attend
     char *memory = workspace;
     schedule->items = (struct attend__item *)memory;
     schedule->units = (struct attend__unit_ref *)(memory + plan->items_bytes);
-    attend__units_cut(schedule, &plan->problem, call, plan->threads, plan->unit_capacity);
+    attend__units_cut(schedule, &plan->problem, call, plan->threads, plan->unit_rows,
+                      plan->unit_capacity);
     return memory + plan->items_bytes + plan->units_bytes;
 }

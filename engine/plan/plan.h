@@ -10,6 +10,7 @@ struct attend__plan {
     struct attend__problem problem;
     const struct attend__kernel *kernel;
     int threads;             /* members that units are cut for; at least 1 */
+    int64_t unit_rows;       /* of a full unit */
     int64_t unit_capacity;
     size_t rows_bytes;       /* of the row descriptions that precede the kernel's own scratch */
     size_t details_bytes;    /* of their details, which follow them */
@@ -18,9 +19,9 @@ struct attend__plan {
     size_t workspace_bytes;  /* of one run: items, units, and a member's scratch for running in the caller */
 };
 
-/* Fails with ARGUMENT when the memory's size does not fit. */
+/* For cores with second-level caches of l2_bytes, 0 for not known. Fails with ARGUMENT when the memory's size does not fit. */
 attend_status attend__plan_make(struct attend__plan *plan, const struct attend__problem *problem,
-                                const struct attend__kernel *kernel, int threads);
+                                const struct attend__kernel *kernel, int threads, int64_t l2_bytes);
 
 /* Lays a run's workspace out and cuts the run into units in it. Returns the part that serves as a member's scratch. */
 void *attend__plan_schedule(const struct attend__plan *plan, const struct attend__call *call, void *workspace,

@@ -22,6 +22,20 @@ static int64_t item_units(const struct attend__problem *problem, const struct at
     return problem->kv_heads * attend__divide_up(item->rows * problem->group, unit_rows);
 }
 
+/* A unit's value sums are visited once per tile, beside the tile's keys and values, so they should leave most of the cache to those:
+ * a quarter. Keys of one tile are visited once, and the sums are a strip's; their memory, for the rare call that wants weights,
+ * should still be in proportion. */
+int64_t attend__unit_rows(const struct attend__problem *problem, int64_t l2_bytes)
+{
+    enum { L2_DEFAULT = 1 << 20, L2_LEAST = 256 << 10, L2_MOST = 8 << 20 };
+    const int64_t l2 = attend__clamp(l2_bytes > 0 ? l2_bytes : L2_DEFAULT, L2_LEAST, L2_MOST);
+    const int64_t sums = problem->keys <= ATTEND__KV_TILE ? l2 : l2 / 4;
+    int64_t rows = ATTEND__UNIT_ROWS_MOST;
+    while (rows / 2 >= ATTEND__UNIT_ROWS_LEAST && rows * (int64_t)sizeof(float) > sums / (problem->d_v + 1))
+        rows /= 2;
+    return rows;
+}
+
 static bool has_padding_rows(const struct attend__problem *problem, const struct attend__call *call,
                              const struct attend__item *item)
 {
@@ -47,10 +61,10 @@ static int64_t most_added(int threads)
     return (PIECES - 1) * 2 * PIECEMEAL_UNITS * (int64_t)threads;
 }
 
-int64_t attend__units_capacity(const struct attend__problem *problem, int threads)
+int64_t attend__units_capacity(const struct attend__problem *problem, int threads, int64_t unit_rows)
 {
     const struct attend__item whole = { .rows = problem->rows };
-    int64_t units = item_units(problem, &whole, attend__unit_rows(problem->d_v));
+    int64_t units = item_units(problem, &whole, unit_rows);
     if (__builtin_mul_overflow(units, problem->batch, &units))
         return -1;
     units = attend__max(units, (int64_t)threads * UNITS_PER_THREAD * 2);
@@ -60,9 +74,9 @@ int64_t attend__units_capacity(const struct attend__problem *problem, int thread
 
 /* Full units unless that leaves threads without work: then halves, quarters and so on. */
 static int64_t choose_unit_rows(const struct attend__schedule *schedule, const struct attend__problem *problem,
-                                int64_t batch, int threads, int64_t capacity)
+                                int64_t batch, int threads, int64_t unit_rows, int64_t capacity)
 {
-    int64_t rows = attend__unit_rows(problem->d_v);
+    int64_t rows = unit_rows;
     while (rows / 2 >= ATTEND__UNIT_ROWS_LEAST) {
         int64_t now = 0, halved = 0;
         for (int64_t b = 0; b < batch; b++) {
@@ -165,7 +179,7 @@ static void take_item(struct placing *placing, const struct attend__schedule *sc
 }
 
 void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,
-                       const struct attend__call *call, int threads, int64_t capacity)
+                       const struct attend__call *call, int threads, int64_t unit_rows, int64_t capacity)
 {
     double pairs = 0;
     for (int64_t b = 0; b < call->batch; b++) {
@@ -173,7 +187,7 @@ void attend__units_cut(struct attend__schedule *schedule, const struct attend__p
         pairs += attend__range_pairs(problem, &schedule->items[b], 0, schedule->items[b].rows);
     }
     schedule->work = pairs * (double)problem->heads * (double)(problem->d_k + problem->d_v);
-    schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, capacity);
+    schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, unit_rows, capacity);
 
     const struct tail tail = tail_of(call->batch * problem->kv_heads, threads);
     struct placing placing = { .units = NULL };

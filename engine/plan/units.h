@@ -24,14 +24,17 @@ struct attend__schedule {
     double work;                    /* multiply-adds of the visible pairs */
 };
 
-/* Most units that any run of the problem is cut into, for a team of `threads`; -1 if that does not fit. */
-int64_t attend__units_capacity(const struct attend__problem *problem, int threads);
+/* Rows of a full unit on a machine whose cores have second-level caches of l2_bytes (0: not known). */
+int64_t attend__unit_rows(const struct attend__problem *problem, int64_t l2_bytes);
+
+/* Most units that any run of the problem is cut into, for a team of `threads` and full units of unit_rows; -1 if that does not fit. */
+int64_t attend__units_capacity(const struct attend__problem *problem, int threads, int64_t unit_rows);
 
 /* Visible pairs of `rows` rows of the group from `first` on, the heads of a row that the unit shares with another counted evenly. */
 double attend__unit_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows);
 
 /* Fills items and units, which hold `capacity` (of attend__units_capacity) entries. */
-void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,
-                       const struct attend__call *call, int threads, int64_t capacity);
+void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem, const struct attend__call *call,
+                       int threads, int64_t unit_rows, int64_t capacity);
 
 #endif
