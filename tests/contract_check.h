@@ -5,11 +5,20 @@
 
 #include "attend/attend.h"
 
+#include "tests/help_fpstate.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Draws the problem of that seed, runs it on the engine, and compares some rows spread over it. `poisoned` puts NaN and infinities
- * where rows see them. NULL, or a text in static storage that names what differs and the problem. */
-const char *contract_check_random(attend_engine *engine, attend_isa isa, uint64_t seed, bool poisoned);
+struct contract_check {
+    attend_engine *engine;
+    attend_isa isa;                  /* of the engine */
+    bool poisoned;                   /* NaN and infinities stand where rows see them */
+    const struct fpstate_case *host; /* the caller's floating-point state during the run; NULL: the usual one */
+};
+
+/* Draws the problem of that seed, runs it, and compares some rows spread over it. NULL, or a text in static storage that names what
+ * differs and the problem. */
+const char *contract_check_random(const struct contract_check *check, uint64_t seed);
 
 #endif

@@ -6,12 +6,12 @@
 
 static void check_problems(attend_isa isa, uint64_t default_seed, bool poisoned)
 {
-    attend_engine *engine = need_engine(isa, 2, 0);
+    const struct contract_check check = { .engine = need_engine(isa, 2, 0), .isa = isa, .poisoned = poisoned };
     const uint64_t seed = test_seed(default_seed);
     const int64_t count = test_count(150);
     for (int64_t i = 0; i < count; i++)
-        expect_verdict(contract_check_random(engine, isa, seed + (uint64_t)i, poisoned), attend_isa_name(isa));
-    attend_engine_destroy(engine);
+        expect_verdict(contract_check_random(&check, seed + (uint64_t)i), attend_isa_name(isa));
+    attend_engine_destroy(check.engine);
 }
 
 static void check_random(attend_isa isa)

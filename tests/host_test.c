@@ -1,6 +1,7 @@
 /* Results are the same bytes whatever the host does around a call: its floating-point state, a plan used again with
  * other lengths, many callers at once, scratch of its own. And the host's state is the same afterwards. */
 #include "tests/help_counter.h"
+#include "tests/help_fpstate.h"
 #include "tests/help_suite.h"
 
 #include <pthread.h>
@@ -24,22 +25,7 @@ static void run_spec(struct sample *sample, const struct spec *spec, attend_engi
     expect_ok(sample_forward(sample, engine));
 }
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-
-/* Bits of MXCSR: sticky flags 0-5, DAZ 6, masks 7-12, rounding 13-14, FTZ 15. */
-static const struct {
-    const char *name;
-    unsigned state;
-} states[] = {
-    { "flush to zero, denormals are zero", 0x9fc0 },
-    { "rounding down", 0x3f80 },
-    { "rounding up", 0x5f80 },
-    { "rounding to zero", 0x7f80 },
-    { "invalid, division by zero and overflow trap", 0x1f80 & ~0x0680u },
-    { "every exception traps", 0x0000 },
-    { "sticky flags set", 0x1fbf },
-};
+static const struct fpstate_case states[] = { FPSTATE_CASES };
 
 struct host_case {
     attend_isa isa;
@@ -48,15 +34,15 @@ struct host_case {
     bool planned; /* made before the state changes: only the run happens in it */
 };
 
-/* The run, and the state that it leaves. Nothing else may happen between the two changes of the state. */
-static attend_status run_in_state(attend_engine *engine, const attend_plan *plan, struct sample *sample, unsigned state,
-                                  unsigned *left)
+/* The run, and which bits of the state it changed. Nothing else may happen between the two changes of the state. */
+static attend_status run_in_state(attend_engine *engine, const attend_plan *plan, struct sample *sample, uint64_t state,
+                                  uint64_t *changed)
 {
-    unsigned usual = _mm_getcsr();
-    _mm_setcsr(state);
+    uint64_t usual = fpstate_get();
+    uint64_t entered = fpstate_enter(state);
     attend_status status = plan ? attend_run(plan, &sample->args) : sample_forward(sample, engine);
-    *left = _mm_getcsr();
-    _mm_setcsr(usual);
+    *changed = fpstate_get() ^ entered;
+    fpstate_set(usual);
     return status;
 }
 
@@ -74,15 +60,14 @@ static void expect_state_harmless(const struct host_case *host, const struct spe
     attend_engine *engine = need_engine(host->isa, host->threads, host->inline_work);
     attend_plan *plan = NULL;
     struct sample reference, sample;
-    unsigned left;
+    uint64_t changed;
     run_spec(&reference, spec, engine);
     sample_make(&sample, spec);
     if (host->planned)
         expect_ok(attend_plan_create(&plan, engine, &sample.problem));
-    expect_ok(run_in_state(engine, plan, &sample, states[which].state, &left));
+    expect_ok(run_in_state(engine, plan, &sample, states[which].state, &changed));
     expect_verdict(compare_samples(&reference, &sample), states[which].name);
-    cr_assert(left == states[which].state, "%s: the state was 0x%04x and is 0x%04x", states[which].name,
-              states[which].state, left);
+    cr_assert(changed == 0, "%s: the state changed in 0x%llx", states[which].name, (unsigned long long)changed);
     attend_plan_destroy(plan);
     sample_free(&reference);
     sample_free(&sample);
@@ -133,13 +118,13 @@ Test(host, other_calls_in_any_state, .timeout = 60)
     spec.causal = true;
     sample_make(&sample, &spec);
     for (size_t which = 0; which < sizeof states / sizeof *states; which++) {
-        unsigned usual = _mm_getcsr();
-        _mm_setcsr(states[which].state);
+        uint64_t usual = fpstate_get();
+        uint64_t entered = fpstate_enter(states[which].state);
         attend_status status = use_everything(&sample.problem, &sample.args);
-        unsigned left = _mm_getcsr();
-        _mm_setcsr(usual);
-        cr_assert(status == ATTEND_OK && left == states[which].state, "%s: %s, the state was 0x%04x and is 0x%04x",
-                  states[which].name, attend_status_name(status), states[which].state, left);
+        uint64_t changed = fpstate_get() ^ entered;
+        fpstate_set(usual);
+        cr_assert(status == ATTEND_OK && changed == 0, "%s: %s, the state changed in 0x%llx", states[which].name,
+                  attend_status_name(status), (unsigned long long)changed);
     }
     sample_free(&sample);
 }
@@ -160,15 +145,15 @@ ISA_TESTS(host, float_state_in_forward, check_states_of_forward)
 /* A team that is started in another state must not inherit it. */
 static void check_states_of_create(attend_isa isa)
 {
-    for (size_t which = 0; which < 4; which++) {
+    for (size_t which = 0; which < sizeof states / sizeof *states && which < 4; which++) {
         struct spec spec = delicate_spec(3, 20);
         attend_engine *usual_engine = need_engine(isa, 2, IN_TEAM);
-        unsigned usual = _mm_getcsr();
-        _mm_setcsr(states[which].state);
+        uint64_t usual = fpstate_get();
+        uint64_t entered = fpstate_enter(states[which].state);
         attend_engine *engine = make_engine(isa, 2, IN_TEAM);
-        unsigned left = _mm_getcsr();
-        _mm_setcsr(usual);
-        cr_assert((left | 0x3f) == (states[which].state | 0x3f), "%s: create changed the state", states[which].name);
+        uint64_t changed = fpstate_get() ^ entered;
+        fpstate_set(usual);
+        cr_assert((changed & ~FPSTATE_STICKY) == 0, "%s: create changed the state", states[which].name);
         cr_assert_not_null(engine);
         struct sample reference, sample;
         run_spec(&reference, &spec, usual_engine);
@@ -182,7 +167,6 @@ static void check_states_of_create(attend_isa isa)
 }
 
 ISA_TESTS(host, float_state_in_create, check_states_of_create)
-#endif
 
 /* One plan for the capacity; runs of other sizes, lengths and starts must equal plans made for them alone. */
 static void check_plan_reuse(attend_isa isa)

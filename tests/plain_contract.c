@@ -1,6 +1,6 @@
 /* The contract suite without a test framework, for processors that only an emulator has: every instruction set that is detected
- * computes random problems, and their bytes are compared with the reduction contract. Prints a line per set; exit status 1 when some
- * byte differs. With the argument --slack the pages behind the tensors are no traps for the rest of a vector; ATTEND_TEST_SEED and
+ * computes random problems, half of them with visible NaN and infinities, each in another floating-point state of the host, and their
+ * bytes are compared with the reduction contract. Prints a line per set; exit status 1 when some byte differs. With the argument --slack the pages behind the tensors are no traps for the rest of a vector; ATTEND_TEST_SEED and
  * ATTEND_TEST_COUNT as in the suites. */
 #include "tests/contract_check.h"
 #include "tests/help_counter.h"
@@ -14,13 +14,20 @@
 
 enum { MOST_SETS = 16, VECTOR_BYTES = 64 };
 
+static const struct fpstate_case states[] = { FPSTATE_CASES };
+enum { STATES = sizeof states / sizeof *states };
+
 static bool check_set(attend_isa isa, uint64_t seed, int64_t count)
 {
-    attend_engine *engine = make_engine(isa, 2, 0);
-    const char *said = engine ? NULL : attend_last_error();
-    for (int64_t i = 0; i < count && !said; i++)
-        said = contract_check_random(engine, isa, seed + (uint64_t)i, i % 2);
-    attend_engine_destroy(engine);
+    struct contract_check check = { .engine = make_engine(isa, 2, 0), .isa = isa };
+    const char *said = check.engine ? NULL : attend_last_error();
+    for (int64_t i = 0; i < count && !said; i++) {
+        const int64_t state = i / 2 % (STATES + 1);
+        check.poisoned = i % 2;
+        check.host = state < STATES ? &states[state] : NULL;
+        said = contract_check_random(&check, seed + (uint64_t)i);
+    }
+    attend_engine_destroy(check.engine);
     if (said)
         printf("%s: %s\n", attend_isa_name(isa), said);
     else
