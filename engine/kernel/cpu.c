@@ -87,12 +87,12 @@ static uint64_t read_xcr0(void)
 
 static void read_brand(char *brand)
 {
-    enum { FIRST = 0x80000002, LEAVES = 3 };
-    if (__get_cpuid_max(0x80000000, NULL) < FIRST + LEAVES - 1)
+    static const uint32_t first = 0x80000002, leaves = 3;
+    if (__get_cpuid_max(0x80000000, NULL) < first + leaves - 1)
         return;
-    for (uint32_t i = 0; i < LEAVES; i++) {
+    for (uint32_t i = 0; i < leaves; i++) {
         uint32_t registers[4];
-        __cpuid(FIRST + i, registers[0], registers[1], registers[2], registers[3]);
+        __cpuid(first + i, registers[0], registers[1], registers[2], registers[3]);
         memcpy(brand + i * sizeof registers, registers, sizeof registers);
     }
 }
