@@ -53,6 +53,11 @@ attend explain b1.h1.q6000.k6000.d16:causal:window=255,0 --isa portable
 check "explain: a window hides both sides" says "36.0 M padded" "1.5 M visible" \
     "of the padded pairs: keys outside window=255,0 or after the row's own, around the diagonal (bottom-right)" \
     "in register tiles that the window cuts"
+attend explain b1.h1.q6.k2000.d16:window=1000,0 --isa portable
+# The rows see keys 994 to 1999 together, 999 to 1994 all of them: tile 2 is full, 1 and 3 are partial. A register tile has 16 keys.
+check "explain: tiles that a window skips" says "1 full, 2 partial, 1 skipped" "12.0 k padded, 6.0 k computed, 6.0 k visible"
+attend explain b1.h1.q6.k2000.d16:window=14,0 --isa portable
+check "explain: keys before the window fill a register tile" says "0 full, 1 partial, 3 skipped" "192 computed, 90 visible"
 attend explain b1.h1.q6.k6.d16:window=2,2 --isa portable
 check "explain: a window within a register tile" says "36 padded" "24 visible" "what the window hides lies within register tiles"
 attend explain b1.h1.q6.k6.d16:window=-1,5 --isa portable
