@@ -158,8 +158,8 @@ BROKEN(scale_infinite, ARGUMENT, "scale", f.problem->flags = ATTEND_EXPLICIT_SCA
 BROKEN(causal_unknown, ARGUMENT, "causal", f.problem->causal = 2)
 BROKEN(diagonal_unknown, ARGUMENT, "diagonal", f.problem->diagonal = (attend_diagonal)3)
 BROKEN(diagonal_negative, ARGUMENT, "diagonal", f.problem->diagonal = (attend_diagonal)-1)
-BROKEN(window_left_negative, ARGUMENT, "problem.window_left is -2; it must be at least 0, or -1", f.problem->flags = ATTEND_WINDOW,
-       f.problem->window_left = -2)
+BROKEN(window_left_negative, ARGUMENT, "problem.window_left is -2; it must be at least 0, or -1",
+       f.problem->flags = ATTEND_WINDOW, f.problem->window_left = -2)
 BROKEN(window_right_negative, ARGUMENT, "window_right", f.problem->flags = ATTEND_WINDOW, f.problem->window_right = INT64_MIN)
 BROKEN(window_left_without_flag, ARGUMENT, "window_left", f.problem->window_left = 255)
 BROKEN(window_right_without_flag, ARGUMENT, "window_right", f.problem->window_right = -1)
@@ -208,8 +208,8 @@ BROKEN(lse_over_key_lengths, ARGUMENT, "lse", f.args->key_lengths = memcpy(f.lse
 /* Structs of another size */
 BROKEN(problem_size_zero, ARGUMENT, "problem", f.problem->struct_size = 0)
 BROKEN(problem_size_short, ARGUMENT, "problem", f.problem->struct_size = 8)
-BROKEN(problem_size_before_window, ARGUMENT, "problem.struct_size", f.problem->struct_size = offsetof(attend_problem, window_left),
-       f.problem->flags = ATTEND_WINDOW)
+BROKEN(problem_size_before_window, ARGUMENT, "problem.struct_size", f.problem->flags = ATTEND_WINDOW,
+       f.problem->struct_size = offsetof(attend_problem, window_left))
 BROKEN(args_size_zero, ARGUMENT, "args", f.args->struct_size = 0)
 BROKEN(args_size_garbage, ARGUMENT, "args", f.args->struct_size = SIZE_MAX)
 BROKEN(tensor_size_zero, ARGUMENT, "value", f.value->struct_size = 0)

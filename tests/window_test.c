@@ -127,7 +127,8 @@ static void check_wide(attend_isa isa)
     attend_engine *engine = need_engine(isa, 2, IN_TEAM);
     for (int diagonal = 0; diagonal <= ATTEND_DIAGONAL_POSITION; diagonal++)
         for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
-            const struct spec all = usual_spec((attend_diagonal)diagonal, false), causal = usual_spec((attend_diagonal)diagonal, true);
+            const struct spec all = usual_spec((attend_diagonal)diagonal, false);
+            const struct spec causal = usual_spec((attend_diagonal)diagonal, true);
             struct spec windowed = all;
             spec_set_window(&windowed, wide[i], wide[(i + 1) % 3]);
             expect_same(engine, &all, &windowed, "a window that hides nothing");

@@ -86,7 +86,8 @@ static int read_window(struct run_options *options, const char *text)
         if (read_side(left, &options->window_left) && read_side(comma + 1, &options->window_right))
             return STATUS_DONE;
     }
-    return message_usage("--window is '%s'; it must be two whole numbers as in 255,0, each at least 0, or -1 for unbounded", text);
+    return message_usage("--window is '%s'; it must be two whole numbers as in 255,0, each at least 0, or -1 for unbounded",
+                         text);
 }
 
 static int read_dtype(const char *text)

@@ -265,7 +265,7 @@ typedef enum attend_diagonal {
 
 #define ATTEND_EXPLICIT_SCALE 1u      /* use problem.scale, 0 included; otherwise 1/sqrt(d_k) */
 #define ATTEND_KEEP_PADDING_ROWS 2u   /* leave output, LSE, weights and scores of padding query rows untouched */
-#define ATTEND_WINDOW 4u              /* only keys within problem.window_left and window_right of the row's diagonal are visible */
+#define ATTEND_WINDOW 4u              /* only keys from window_left before to window_right after the diagonal are visible */
 
 /* What a plan is made for: capacities, widths and options.
  * heads must be a multiple of kv_heads; query head h uses kv head h / (heads / kv_heads). Any size may be 0.
@@ -284,8 +284,8 @@ typedef struct attend_problem {
     int32_t causal;     /* 1: only keys up to the row's diagonal are visible */
     attend_diagonal diagonal;
     int32_t reserved;   /* 0 */
-    int64_t window_left, window_right; /* at least 0, or -1: unbounded; with ATTEND_WINDOW, and 0 without. Headers before the window
-                                          end above: their problems have none */
+    int64_t window_left, window_right; /* at least 0, or -1: unbounded; with ATTEND_WINDOW, and 0 without. The struct of
+                                          older headers ends before them: it has no window */
 } attend_problem;
 
 #ifdef __cplusplus
@@ -314,8 +314,8 @@ typedef struct attend_progress {
  * Arrays have `batch` entries. Key j of an item is inside when key_starts <= j < key_starts + key_lengths; likewise for
  * query rows. NULL starts mean 0, NULL lengths mean all from the start on.
  *
- * Key j is visible to row i when its range, the visibility tensor, the causal rule and the window all allow it. Memory of keys outside
- * the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
+ * Key j is visible to row i when its range, the visibility tensor, the causal rule and the window all allow it. Memory of keys
+ * outside the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
  * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf.
  * A row that sees a NaN or a score of +inf becomes NaN (0x7fc00000); a visible value that is NaN or infinite, and a sum of values
  * beyond float32, makes its column of the row NaN. A visible score of -inf has weight 0, and a KV tile in which a row has no other
@@ -381,9 +381,9 @@ typedef struct attend_explanation {
     int64_t inline_run;      /* 1: the job is small enough to run in the caller */
     double padded_pairs;     /* batch·heads·rows·keys */
     double visible_pairs;    /* pairs whose key is visible; the visibility tensor is counted where given */
-    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at: register_rows rows go from the
-                                register tile with the first key that one of them sees to the last such key. The keys that fill
-                                up the last register tile are not counted */
+    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at: register_rows rows go
+                                from the register tile with the first key that one of them sees to the last such key. The
+                                keys that fill up the last register tile are not counted */
     int64_t tiles_full, tiles_partial, tiles_skipped; /* (unit, KV tile) pairs by what their rows see of the range */
     int64_t workspace_bytes; /* per run */
     int64_t scratch_bytes;   /* per team member */
