@@ -135,6 +135,11 @@ static attend_problem describe_problem(const struct problem_string *string)
     problem.causal = string->causal != PROBLEM_CAUSAL_NONE;
     if (string->causal == PROBLEM_CAUSAL_TOP_LEFT)
         problem.diagonal = ATTEND_DIAGONAL_TOP_LEFT;
+    if (string->has_window) {
+        problem.flags |= ATTEND_WINDOW;
+        problem.window_left = string->window_left;
+        problem.window_right = string->window_right;
+    }
     return problem;
 }
 
@@ -206,6 +211,17 @@ void problem_data_select(struct problem_data *data, int64_t copy)
         data->tensors[t].data = set + data->offset[t];
 }
 
+/* Keys that some row of the item sees: from the first row's first to the last row's last. */
+static int64_t count_keys_seen(const attend_problem *p, int64_t rows, int64_t keys)
+{
+    const bool windowed = p->flags & ATTEND_WINDOW;
+    const int64_t first = p->diagonal == ATTEND_DIAGONAL_TOP_LEFT ? 0 : keys - rows, last = first + rows - 1;
+    const int64_t left = windowed ? p->window_left : -1, right = p->causal ? 0 : windowed ? p->window_right : -1;
+    const int64_t low = left < 0 || first < left ? 0 : first - left;
+    const int64_t high = right < 0 || last + right >= keys ? keys : last + right + 1;
+    return high > low ? high - low : 0;
+}
+
 double problem_data_kv_bytes(const struct problem_data *data)
 {
     const attend_problem *p = &data->problem;
@@ -214,11 +230,8 @@ double problem_data_kv_bytes(const struct problem_data *data)
     for (int64_t item = 0; item < p->batch; item++) {
         int64_t keys = args->key_lengths ? args->key_lengths[item] : p->keys;
         int64_t rows = args->query_lengths ? args->query_lengths[item] : p->rows;
-        /* The last row sees the most: up to its diagonal, which is the last key or key rows - 1. */
-        if (p->causal && p->diagonal == ATTEND_DIAGONAL_TOP_LEFT && rows < keys)
-            keys = rows;
         if (rows > 0 && p->heads > 0)
-            keys_seen += (double)keys;
+            keys_seen += (double)count_keys_seen(p, rows, keys);
     }
     return keys_seen * (double)p->kv_heads * (double)(p->d_k + p->d_v) * sizeof(float);
 }

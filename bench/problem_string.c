@@ -356,8 +356,6 @@ const char *problem_string_unsupported(const struct problem_string *problem)
         return problem->dtype == ATTEND_BF16 ? "bf16" : "f16";
     if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
         return problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? "exact" : "fast";
-    if (problem->has_window)
-        return "window";
     if (problem->packed)
         return "packed";
     if (problem->softcap != 0)

@@ -4,6 +4,7 @@
 #include "tests/help_suite.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 /* 2 items, 4 heads on 2, 3 rows, 5 keys, widths 4 and 3. */
@@ -157,6 +158,11 @@ BROKEN(scale_infinite, ARGUMENT, "scale", f.problem->flags = ATTEND_EXPLICIT_SCA
 BROKEN(causal_unknown, ARGUMENT, "causal", f.problem->causal = 2)
 BROKEN(diagonal_unknown, ARGUMENT, "diagonal", f.problem->diagonal = (attend_diagonal)3)
 BROKEN(diagonal_negative, ARGUMENT, "diagonal", f.problem->diagonal = (attend_diagonal)-1)
+BROKEN(window_left_negative, ARGUMENT, "problem.window_left is -2; it must be at least 0, or -1",
+       f.problem->flags = ATTEND_WINDOW, f.problem->window_left = -2)
+BROKEN(window_right_negative, ARGUMENT, "window_right", f.problem->flags = ATTEND_WINDOW, f.problem->window_right = INT64_MIN)
+BROKEN(window_left_without_flag, ARGUMENT, "window_left", f.problem->window_left = 255)
+BROKEN(window_right_without_flag, ARGUMENT, "window_right", f.problem->window_right = -1)
 BROKEN(query_dtype_bf16, UNSUPPORTED, "query_dtype", f.problem->query_dtype = ATTEND_BF16)
 BROKEN(kv_dtype_f16, UNSUPPORTED, "kv_dtype", f.problem->kv_dtype = ATTEND_F16)
 BROKEN(output_dtype_bool, ARGUMENT, "output_dtype", f.problem->output_dtype = ATTEND_BOOL)
@@ -202,6 +208,8 @@ BROKEN(lse_over_key_lengths, ARGUMENT, "lse", f.args->key_lengths = memcpy(f.lse
 /* Structs of another size */
 BROKEN(problem_size_zero, ARGUMENT, "problem", f.problem->struct_size = 0)
 BROKEN(problem_size_short, ARGUMENT, "problem", f.problem->struct_size = 8)
+BROKEN(problem_size_before_window, ARGUMENT, "problem.struct_size", f.problem->flags = ATTEND_WINDOW,
+       f.problem->struct_size = offsetof(attend_problem, window_left))
 BROKEN(args_size_zero, ARGUMENT, "args", f.args->struct_size = 0)
 BROKEN(args_size_garbage, ARGUMENT, "args", f.args->struct_size = SIZE_MAX)
 BROKEN(tensor_size_zero, ARGUMENT, "value", f.value->struct_size = 0)
@@ -278,6 +286,19 @@ Test(arguments, newer_structs, .timeout = 60)
     tear_down(&f);
 }
 
+/* A caller built with a header that had no window: its struct ends earlier, whatever follows it. */
+Test(arguments, older_problem, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    f.problem->struct_size = offsetof(attend_problem, window_left);
+    f.problem->window_left = f.problem->window_right = -7;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.problem->window_left = f.problem->window_right = 0;
+    expect_verdict(sample_judge(&f.sample), "a problem without a window's fields");
+    tear_down(&f);
+}
+
 Test(arguments, no_struct_at_all, .timeout = 60)
 {
     struct fixture f;
@@ -306,6 +327,9 @@ Test(arguments, legal_neighbours, .timeout = 60)
     f.problem->diagonal = ATTEND_DIAGONAL_POSITION;
     f.positions[0] = INT64_C(1) << 60, f.positions[1] = -(INT64_C(1) << 60);
     f.args->positions = f.positions;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.problem->flags |= ATTEND_WINDOW;
+    f.problem->window_left = f.problem->window_right = INT64_MAX;
     expect_ok(attend_forward(f.engine, f.problem, f.args));
     f.args->batch = f.args->rows = f.args->keys = 1;
     f.key_starts[0] = f.query_starts[0] = 0, f.key_lengths[0] = f.query_lengths[0] = 1;

@@ -4,7 +4,7 @@
 #include "tests/help_counter.h"
 #include "tests/help_suite.h"
 
-enum { BASE_PREFILL, BASE_LONG, BASE_DECODE, BASE_NARROW, BASE_COUNT };
+enum { BASE_PREFILL, BASE_LONG, BASE_DECODE, BASE_WINDOW, BASE_NARROW, BASE_COUNT };
 
 /* The portable set is slow and gets fewer rows of the same lengths. */
 static int64_t fewer_rows(attend_isa isa, int64_t rows)
@@ -35,6 +35,13 @@ static struct spec base_spec(attend_isa isa, int base)
         spec.kv_heads = 2;
         spec_set_batch(&spec, 4);
         spec_set_keys(&spec, 2, 0, 33);
+        return spec;
+    case BASE_WINDOW:
+        spec = spec_plain(77, 4, fewer_rows(isa, 400), 1500, 32, 48);
+        spec.kv_heads = 2;
+        spec_set_window(&spec, 300, 70);
+        spec_set_batch(&spec, 2);
+        spec_set_keys(&spec, 1, 0, 900);
         return spec;
     default:
         spec = spec_plain(44, 3, fewer_rows(isa, 70), 600, 33, 1);
@@ -214,11 +221,13 @@ static void expect_chunk(const struct sample *whole, attend_engine *engine, int6
     sample_free(&sample);
 }
 
-static struct spec prefill_spec(int64_t rows)
+static struct spec prefill_spec(int64_t rows, bool windowed)
 {
     struct spec spec = spec_plain(66, 2, rows, rows, 32, 32);
     spec.kv_heads = 1;
     spec.causal = true;
+    if (windowed)
+        spec_set_window(&spec, 300, 0);
     return spec;
 }
 
@@ -227,12 +236,13 @@ static void check_chunks(attend_isa isa)
     static const int64_t sizes[] = { 5, 140, 570, 1100 };
     attend_engine *engine = need_engine(isa, 2, IN_TEAM);
     struct dice dice = { .seed = test_seed(7) };
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes - (isa == ATTEND_ISA_PORTABLE); i++) {
-        struct spec spec = prefill_spec(sizes[i]);
+    const size_t count = sizeof sizes / sizeof *sizes - (isa == ATTEND_ISA_PORTABLE);
+    for (size_t i = 0; i < 2 * count; i++) {
+        struct spec spec = prefill_spec(sizes[i / 2], i % 2);
         struct sample whole;
         run_spec(&whole, &spec, engine);
         for (int64_t from = 0, to; from < spec.rows; from = to) {
-            to = sizes[i] == 5 ? from + 2 + from / 2 : from + dice_between(&dice, 1, 250);
+            to = spec.rows == 5 ? from + 2 + from / 2 : from + dice_between(&dice, 1, 250);
             to = to < spec.rows ? to : spec.rows;
             expect_chunk(&whole, engine, from, to, false);
             expect_chunk(&whole, engine, from, to, true);
@@ -248,14 +258,16 @@ static void check_decode(attend_isa isa)
 {
     int64_t rows = isa == ATTEND_ISA_PORTABLE ? 530 : 1100;
     attend_engine *engine = need_engine(isa, 2, IN_TEAM);
-    struct spec spec = prefill_spec(rows);
-    struct sample whole;
-    run_spec(&whole, &spec, engine);
-    for (int64_t row = 0; row < rows; row += row < 20 || (row > 505 && row < 520) ? 1 : 13) {
-        expect_chunk(&whole, engine, row, row + 1, false);
-        expect_chunk(&whole, engine, row, row + 1, true);
+    for (int windowed = 0; windowed < 2; windowed++) {
+        struct spec spec = prefill_spec(rows, windowed);
+        struct sample whole;
+        run_spec(&whole, &spec, engine);
+        for (int64_t row = 0; row < rows; row += row < 20 || (row > 505 && row < 520) ? 1 : 13) {
+            expect_chunk(&whole, engine, row, row + 1, false);
+            expect_chunk(&whole, engine, row, row + 1, true);
+        }
+        sample_free(&whole);
     }
-    sample_free(&whole);
     attend_engine_destroy(engine);
 }
 

@@ -22,6 +22,8 @@ struct little {
     int64_t key_length, query_length;
     bool causal;
     attend_diagonal diagonal;
+    uint32_t flags;
+    int64_t window_left, window_right;
     float output[MOST_ROWS * 2], lse[MOST_ROWS];
 };
 
@@ -29,6 +31,7 @@ struct little {
 #define LN3 1.0986123f
 #define LENGTH(n) .with_length = true, .key_length = n
 #define TOP_LEFT .causal = true, .diagonal = ATTEND_DIAGONAL_TOP_LEFT
+#define WINDOW(left, right) .flags = ATTEND_WINDOW, .window_left = left, .window_right = right
 #define BOTTOM_RIGHT .causal = true, .diagonal = ATTEND_DIAGONAL_BOTTOM_RIGHT
 
 /* A key in sight (1) and a poisoned one behind: output and LSE are those of the first. */
@@ -37,6 +40,10 @@ struct little {
       .value = { 5, poison }, .output = { 5 }, .lse = { 1 } },                                                        \
     { what " hidden by the tensor", 1, 2, .visible = "10", .query = { 1 }, .key = { 1, poison },                \
       .value = { 5, poison }, .output = { 5 }, .lse = { 1 } },                                                        \
+    { what " before the window", 1, 2, WINDOW(0, -1), .query = { 1 }, .key = { poison, 1 },                      \
+      .value = { poison, 5 }, .output = { 5 }, .lse = { 1 } },                                                        \
+    { what " behind the window", 1, 2, WINDOW(-1, 0), .diagonal = ATTEND_DIAGONAL_TOP_LEFT, .query = { 1 },       \
+      .key = { 1, poison }, .value = { 5, poison }, .output = { 5 }, .lse = { 1 } },                                  \
     { what " behind the causal edge", 1, 2, TOP_LEFT, .query = { 1 }, .key = { 1, poison },                      \
       .value = { 5, poison }, .output = { 5 }, .lse = { 1 } }
 
@@ -82,6 +89,26 @@ static const struct little littles[] = {
       .output = { 1.5f, 2 }, .lse = { LN2, LN3 } },
     { "bottom-right of 1 valid row", 2, 5, BOTTOM_RIGHT, LENGTH(3), .with_rows = true, .query_length = 1,
       .value = { 1, 2, 3, 4, 5 }, .output = { 2, 0 }, .lse = { LN3, -INFINITY } },
+
+    { "a window of the row's own key", 3, 3, WINDOW(0, 0), .query = { 1, 2, 3 }, .key = { 4, 5, 6 }, .value = { 1, 2, 3 },
+      .output = { 1, 2, 3 }, .lse = { 4, 10, 18 } },
+    { "a window of two keys", 4, 4, WINDOW(1, 0), .value = { 1, 2, 3, 4 }, .output = { 1, 1.5f, 2.5f, 3.5f },
+      .lse = { 0, LN2, LN2, LN2 } },
+    { "a window on both sides", 4, 4, WINDOW(1, 1), .value = { 1, 2, 3, 7 }, .output = { 1.5f, 2, 4, 5 },
+      .lse = { LN2, LN3, LN3, LN2 } },
+    { "a window on both sides and causal", 4, 4, WINDOW(1, 1), .causal = true, .value = { 1, 2, 3, 4 },
+      .output = { 1, 1.5f, 2.5f, 3.5f }, .lse = { 0, LN2, LN2, LN2 } },
+    { "a window to the right", 3, 3, WINDOW(0, -1), .value = { 1, 2, 3 }, .output = { 2, 2.5f, 3 }, .lse = { LN3, LN2, 0 } },
+    { "a window before the first key", 4, 2, WINDOW(0, 0), .value = { 1, 2 }, .output = { 0, 0, 1, 2 },
+      .lse = { -INFINITY, -INFINITY, 0, 0 } },
+    { "a window after the last key", 4, 2, WINDOW(1, 0), .diagonal = ATTEND_DIAGONAL_TOP_LEFT, .value = { 1, 2 },
+      .output = { 1, 1.5f, 2, 0 }, .lse = { 0, LN2, 0, -INFINITY } },
+    { "a window of 3 valid keys", 2, 5, WINDOW(1, 0), LENGTH(3), .value = { 1, 2, 3, 4, 5 }, .output = { 1.5f, 2.5f },
+      .lse = { LN2, LN2 } },
+    { "a window with holes by tensor", 3, 3, WINDOW(1, 1), .visible = "110001111", .value = { 1, 2, 3 },
+      .output = { 1.5f, 3, 2.5f }, .lse = { LN2, 0, LN2 } },
+    { "a window whose keys the tensor hides", 2, 3, WINDOW(0, 0), .visible = "101111", .value = { 1, 2, 3 }, .output = { 0, 3 },
+      .lse = { -INFINITY, 0 } },
 
     SURVIVOR(-2e4f), SURVIVOR(-6e4f), SURVIVOR(-1e9f), SURVIVOR(-2e30f), SURVIVOR(-3e38f),
     SURVIVOR(-FLT_MAX),
@@ -155,8 +182,9 @@ static void make_little(struct little_run *run, const struct little *little)
     run->problem = (attend_problem){ .struct_size = sizeof run->problem, .batch = 1, .heads = heads,
                                      .kv_heads = kv_heads, .rows = little->rows, .keys = little->keys, .d_k = 1,
                                      .d_v = d_v,
-                                     .flags = ATTEND_EXPLICIT_SCALE, .scale = 1.0f, .causal = little->causal,
-                                     .diagonal = little->diagonal };
+                                     .flags = ATTEND_EXPLICIT_SCALE | little->flags, .scale = 1.0f,
+                                     .causal = little->causal, .diagonal = little->diagonal,
+                                     .window_left = little->window_left, .window_right = little->window_right };
     run->args = (attend_args)ATTEND_ARGS_INIT;
     run->args.query = &run->query.view;
     run->args.key = &run->key.view;

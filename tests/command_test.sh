@@ -106,6 +106,8 @@ npy in_end.npy '<i4' False '(1,)' '\003\000\000\000'
 npy in_none.npy '<i4' False '(1,)' '\000\000\000\000'
 npy in_minus.npy '<i4' False '(1,)' '\377\377\377\377'
 npy in_visible.npy '|b1' False '(2, 3)' '\001\000\000\000\000\001'
+npy in_left.npy '|b1' False '(1, 3)' '\001\001\000'
+npy in_zero.npy '<i4' False '(1,)' '\000\000\000\000'
 npy in_row.npy '|u1' False '(1, 3)' '\000\007\000'
 
 runs "all keys visible" "$hex_two$hex_two" $tensors
@@ -115,6 +117,13 @@ runs "query lengths" "$hex_two$hex_zero" $tensors --query-lengths in_start.npy
 runs "causal top-left" "$hex_one$hex_two" $tensors --causal top-left
 runs "causal bottom-right" "$hex_two$hex_two" $tensors --causal bottom-right --key-lengths in_end.npy
 runs "positions" "$hex_zero$hex_one" $tensors --causal top-left --positions in_minus.npy
+runs "window of the row's own key, the last two" "$hex_three$hex_two" $tensors --window 0,0
+runs "window and diagonal" "$hex_one$hex_three" $tensors --window 0,0 --diagonal top-left
+runs "window without bounds, causal" "$hex_two$hex_two" $tensors --window -1,-1 --causal bottom-right --key-lengths in_end.npy
+runs "window to the right only" "$hex_two$hex_three" $tensors --window 0,-1 --positions in_zero.npy --visible in_left.npy
+runs "window and positions: nothing in sight, then the first key" "$hex_zero$hex_one" $tensors --window 0,0 \
+    --positions in_minus.npy
+runs "window as wide as numbers go" "$hex_two$hex_two" $tensors --window 9223372036854775807,9223372036854775807
 runs "visible by row and key" "$hex_one$hex_two" $tensors --visible in_visible.npy
 runs "visible broadcast over rows" "$hex_three$hex_three" $tensors --visible in_row.npy
 runs "scale 0" "$hex_two$hex_two$hex_zero" --query in_k.npy --key in_k.npy --value in_v.npy --scale 0 \
@@ -153,9 +162,11 @@ check "weights" test "$(bytes w.npy)" = "$third$third$third$third$third$third"
 check "LSE is ln 3" test "$(bytes l.npy)" = "549f8c3f549f8c3f"
 check "only the outputs appear" test "$(ls | grep -v -e '^in' -e '^std' | tr '\n' ' ')" = "l.npy o.npy w.npy "
 attend run $files --positions in_minus.npy
-check "positions without causal are told" reports "attend run: --positions has no effect without --causal"
+check "positions without causal are told" reports "attend run: --positions has no effect without --causal or --window"
 attend run $files --diagonal top-left
-check "a diagonal without causal is told" reports "attend run: --diagonal has no effect without --causal"
+check "a diagonal without causal is told" reports "attend run: --diagonal has no effect without --causal or --window"
+attend run $files --diagonal top-left --window 1,1
+check "a diagonal with a window is not" sh -c '! grep -q "has no effect" stderr'
 attend run $files --diagonal top-left --quiet
 check "nothing is told with --quiet" test ! -s stderr
 cp o.npy in_before.npy
@@ -281,11 +292,16 @@ key_refuses "structured dtype" "has a structured dtype"
 
 # ---- options --------------------------------------------------------------------------------------------------------
 
-for option in "--window 1,0" "--softcap 5" "--bias in_v.npy" "--arithmetic fast" "--dtype bf16"; do
+for option in "--softcap 5" "--bias in_v.npy" "--arithmetic fast" "--dtype bf16"; do
     refuses "run $option" 1 "is not supported yet by attend" run $files $option
 done
 refuses "unknown dtype" 2 "--dtype is 'f8'; it must be f32" run $files --dtype f8
 refuses "unknown causal word" 2 "--causal is 'left'; it must be top-left or bottom-right" run $files --causal left
+for window in 1 1, ,1 1,0,0 -2,0 0,-2 1,x 0x1,0 " 1,0" 99999999999999999999,0 ""; do
+    attend run $files --window "$window"
+    wanted=2 words="--window is '$window'; it must be two whole numbers as in 255,0, each at least 0, or -1"
+    check "--window '$window' is refused" refused
+done
 refuses "contradicting diagonals" 2 "--diagonal contradicts" run $files --causal top-left --diagonal bottom-right
 refuses "scale that is no number" 2 "--scale is '1x'; it must be a finite number" run $files --scale 1x
 refuses "infinite scale" 2 "--scale is 'inf'" run $files --scale inf
@@ -330,8 +346,9 @@ refuses "bench with an unknown option" 2 "option 'walk' is not known" bench b1.h
 refuses "bench with bad lengths" 2 "option 'lengths=3..9': lengths=A..B needs whole numbers with A <= B <= k" \
     bench b1.h1.q4.k4.d8:lengths=3..9
 refuses "bench with an option twice" 2 "repeats or contradicts" bench b1.h1.q4.k4.d8:causal:causal-top-left
-refuses "bench with an option of a later release" 1 "not supported yet by attend 0.1.0: window" \
-    bench b1.h1.q4.k4.d8:window=3,0
+refuses "bench with an option of a later release" 1 "not supported yet by attend 0.1.0: packed" \
+    bench b1.h1.q4.k4.d8:packed
+refuses "bench with a bad window" 2 "option 'window=3,-2': window=L,R needs two whole numbers" bench b1.h1.q4.k4.d8:window=3,-2
 refuses "bench with width 0" 2 "size 'd0': d must be at least 1" bench b1.h1.q4.k4.d0.v8
 refuses "bench with an empty problem" 2 "the problem is empty" bench ""
 attend bench b1.h1.q4.k4.d8 --cpus 99999

@@ -13,7 +13,7 @@ struct row_problem {
     const attend_args *args;
     int64_t item, head, kv_head, row;
     int64_t key_start, keys;
-    int64_t diagonal; /* INT64_MAX: not causal */
+    int64_t diagonal;
     float scale;
 };
 
@@ -77,8 +77,14 @@ static float element(const attend_tensor *tensor, int64_t b, int64_t h, int64_t 
 
 static bool is_visible(const struct row_problem *p, int64_t j)
 {
-    if (j >= p->keys || j > p->diagonal)
+    const int64_t before = p->diagonal - j; /* how far the key lies before the row's own */
+    if (j >= p->keys || (p->problem->causal && before < 0))
         return false;
+    if (p->problem->flags & ATTEND_WINDOW) {
+        const int64_t left = p->problem->window_left, right = p->problem->window_right;
+        if ((left >= 0 && before > left) || (right >= 0 && before < -right))
+            return false;
+    }
     const attend_tensor *visible = p->args->visible;
     if (!visible)
         return true;
@@ -169,7 +175,7 @@ static struct row_problem describe_row(const attend_problem *problem, const atte
         .row = row,
         .key_start = key_start,
         .keys = keys,
-        .diagonal = problem->causal ? first + row - row_start : INT64_MAX,
+        .diagonal = first + row - row_start,
         .scale = problem->flags & ATTEND_EXPLICIT_SCALE ? problem->scale : (float)(1.0 / sqrt((double)problem->d_k)),
     };
 }

@@ -320,7 +320,7 @@ Test(embedding, describe_fills_older_and_newer_structs, .timeout = 60)
     attend_engine_destroy(engine);
 }
 
-Test(embedding, explain_counts_what_is_visible, .timeout = 60)
+static void check_explained(bool windowed)
 {
     attend_engine *engine = need_engine(ATTEND_ISA_AUTO, 2, 0);
     struct sample sample;
@@ -329,6 +329,8 @@ Test(embedding, explain_counts_what_is_visible, .timeout = 60)
     attend_explanation explanation = ATTEND_EXPLANATION_INIT;
     double visible = 0.0;
     spec.causal = true;
+    if (windowed)
+        spec_set_window(&spec, 130, 0);
     sample_make(&sample, &spec);
     for (int64_t item = 0; item < 2; item++)
         for (int64_t head = 0; head < 4; head++)
@@ -358,6 +360,12 @@ Test(embedding, explain_counts_what_is_visible, .timeout = 60)
     attend_plan_destroy(plan);
     attend_engine_destroy(engine);
     sample_free(&sample);
+}
+
+Test(embedding, explain_counts_what_is_visible, .timeout = 60)
+{
+    check_explained(false);
+    check_explained(true);
 }
 
 Test(embedding, names, .timeout = 60)

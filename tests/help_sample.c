@@ -162,6 +162,8 @@ static void set_problem(attend_problem *problem, const struct spec *spec)
     problem->scale = spec->scale;
     problem->causal = spec->causal;
     problem->diagonal = spec->diagonal;
+    problem->window_left = spec->window_left;
+    problem->window_right = spec->window_right;
 }
 
 void sample_make(struct sample *sample, const struct spec *spec)

@@ -55,6 +55,13 @@ void spec_set_rows(struct spec *spec, int64_t item, int64_t start, int64_t lengt
     spec->query_lengths[item] = length;
 }
 
+void spec_set_window(struct spec *spec, int64_t left, int64_t right)
+{
+    spec->flags |= ATTEND_WINDOW;
+    spec->window_left = left;
+    spec->window_right = right;
+}
+
 double spec_work(const struct spec *spec)
 {
     return (double)(spec->batch * spec->heads) * (double)spec->rows * (double)spec->keys *
@@ -160,6 +167,28 @@ static void pick_layouts(struct spec *spec, struct dice *dice)
     spec->with_scores = dice_between(dice, 0, 3) == 0;
 }
 
+static int64_t pick_side(const struct spec *spec, struct dice *dice)
+{
+    switch (dice_between(dice, 0, 7)) {
+    case 0: return -1;
+    case 1: return 0;
+    case 2: return INT64_MAX;
+    case 3: return dice_between(dice, 0, 20);
+    default: return pick_size(dice, key_edges, COUNT(key_edges), spec->keys);
+    }
+}
+
+/* Now and then the item's rows lie so far out that nothing, or all of an unbounded side, is in sight. */
+static void pick_window(struct spec *spec, struct dice *dice)
+{
+    if (dice_between(dice, 0, 1))
+        return;
+    int64_t left = pick_side(spec, dice);
+    spec_set_window(spec, left, pick_side(spec, dice));
+    if (dice_between(dice, 0, 15) == 0)
+        spec->positions[0] = (dice_between(dice, 0, 1) ? 1 : -1) * (INT64_C(1) << dice_between(dice, 9, 60));
+}
+
 void spec_random(struct spec *spec, uint64_t seed, double work)
 {
     struct dice dice = { .seed = seed };
@@ -168,6 +197,7 @@ void spec_random(struct spec *spec, uint64_t seed, double work)
     pick_ranges(spec, &dice);
     pick_options(spec, &dice);
     pick_layouts(spec, &dice);
+    pick_window(spec, &dice);
 }
 
 struct writer {
@@ -202,7 +232,11 @@ const char *spec_text(const struct spec *spec)
                (long long)spec->heads, (long long)spec->kv_heads, (long long)spec->rows, (long long)spec->keys,
                (long long)spec->d_k, (long long)spec->d_v, (unsigned long long)spec->seed);
     if (spec->causal)
-        write_text(&writer, " causal %s", diagonals[spec->diagonal]);
+        write_text(&writer, " causal");
+    if (spec->flags & ATTEND_WINDOW)
+        write_text(&writer, " window=%lld,%lld", (long long)spec->window_left, (long long)spec->window_right);
+    if (spec->causal || spec->flags & ATTEND_WINDOW)
+        write_text(&writer, " %s", diagonals[spec->diagonal]);
     write_array(&writer, "positions", spec->diagonal == ATTEND_DIAGONAL_POSITION, spec->positions, spec->batch);
     write_array(&writer, "key_starts", spec->with_key_starts, spec->key_starts, spec->batch);
     write_array(&writer, "key_lengths", spec->with_key_lengths, spec->key_lengths, spec->batch);

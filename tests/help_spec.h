@@ -30,6 +30,7 @@ struct spec {
     bool causal;
     attend_diagonal diagonal;
     uint32_t flags;
+    int64_t window_left, window_right; /* see spec_set_window */
     float scale;
     enum visibility visibility;
     int64_t visible_percent;
@@ -50,6 +51,8 @@ void spec_set_batch(struct spec *spec, int64_t batch);
 /* Gives the item that range of keys, or rows, and passes it. */
 void spec_set_keys(struct spec *spec, int64_t item, int64_t start, int64_t length);
 void spec_set_rows(struct spec *spec, int64_t item, int64_t start, int64_t length);
+
+void spec_set_window(struct spec *spec, int64_t left, int64_t right);
 
 /* Multiply-adds over all padded pairs. */
 double spec_work(const struct spec *spec);

@@ -48,6 +48,20 @@ check "explain: a small job runs inline" says "in the calling thread" "128 padde
 attend explain b2.h1.q600.k1200.d16:causal-top-left --threads 3
 check "explain: top-left hides the last keys" says "(top-left)" "keys after the causal diagonal"
 test $team = no || check "explain: the team asked for" says "team of 3 threads"
+attend explain b1.h1.q6000.k6000.d16:causal:window=255,0 --isa portable
+# 255 rows see fewer: 255*256/2 + 5745*256.
+check "explain: a window hides both sides" says "36.0 M padded" "1.5 M visible" \
+    "of the padded pairs: keys outside window=255,0 or after the row's own, around the diagonal (bottom-right)" \
+    "in register tiles that the window cuts"
+attend explain b1.h1.q6.k2000.d16:window=1000,0 --isa portable
+# The rows see keys 994 to 1999 together, 999 to 1994 all of them: tile 2 is full, 1 and 3 are partial. A register tile has 16 keys.
+check "explain: tiles that a window skips" says "1 full, 2 partial, 1 skipped" "12.0 k padded, 6.0 k computed, 6.0 k visible"
+attend explain b1.h1.q6.k2000.d16:window=14,0 --isa portable
+check "explain: keys before the window fill a register tile" says "0 full, 1 partial, 3 skipped" "192 computed, 90 visible"
+attend explain b1.h1.q6.k6.d16:window=2,2 --isa portable
+check "explain: a window within a register tile" says "36 padded" "24 visible" "what the window hides lies within register tiles"
+attend explain b1.h1.q6.k6.d16:window=-1,5 --isa portable
+check "explain: a window that hides nothing" says "36 visible" "nothing: every row sees every key"
 attend explain b1.h1.q0.k4.d8
 check "explain: no rows" says "there is no row to compute" "there is no pair"
 attend explain b1.h64.q1000000.k1000000.d128:causal
@@ -60,7 +74,7 @@ refuses "explain: empty problem" 2 "the problem is empty; give one such as b8.h1
 refuses "explain: width 0" 2 "problem b1.h1.q4.k4.d0.v8: size 'd0': d must be at least 1" explain b1.h1.q4.k4.d0.v8
 refuses "explain: garbled problem" 2 "problem b1.x9: size 'x9' is not known" explain b1.x9
 refuses "explain: unknown option" 2 "there is no option --cpus" explain b1.h1.q4.k4.d8 --cpus 0
-for option in window=3,0 bf16 exact packed softcap=5 page=16; do
+for option in bf16 exact packed softcap=5 page=16; do
     refuses "explain: $option is of a later release" 1 "not supported yet by attend 0." explain \
         b1.h1.q4.k4.d8:$option
 done

@@ -90,6 +90,7 @@ if test $have_bash = yes; then
     check "options of info only" offers "attend info --" --threads --cpus --bind --isa --json --help
     check "a problem" offers "attend bench b8" b8.h12.q512.k512.d64
     check "options of a problem" offers "attend explain b1.h1.q1.k1.d1:ca" causal causal-top-left
+    check "a window of a problem" offers "attend explain b1.h1.q1.k1.d1:w" window=
     check "a further option of a problem" offers "attend bench b1.h1.q1.k1.d1:left:memory=h" huge
     check "no word for a number" offers "attend bench --repeat " ""
     cd "$folder" || exit 1

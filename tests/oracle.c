@@ -61,11 +61,24 @@ static int64_t find_diagonal(const struct place *place)
     return i + place->key_range.length - place->query_range.length;
 }
 
+/* A negative distance is to the left of the row's own key. */
+static bool is_in_window(const attend_problem *problem, int64_t distance)
+{
+    if (!(problem->flags & ATTEND_WINDOW))
+        return true;
+    bool left = problem->window_left == -1 || distance >= -problem->window_left;
+    bool right = problem->window_right == -1 || distance <= problem->window_right;
+    return left && right;
+}
+
 static bool is_visible(const struct place *place, int64_t key)
 {
     if (!is_inside(place->key_range, key))
         return false;
-    if (place->problem->causal && key - place->key_range.start > find_diagonal(place))
+    int64_t distance = key - place->key_range.start - find_diagonal(place);
+    if (place->problem->causal && distance > 0)
+        return false;
+    if (!is_in_window(place->problem, distance))
         return false;
     const attend_tensor *visible = place->args->visible;
     return !visible || read_visible(visible, place->item, place->head, place->row, key);

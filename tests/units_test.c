@@ -23,6 +23,16 @@ static int64_t draw(uint64_t *state, int64_t low, int64_t high)
     return low + (int64_t)((*state >> 33) % (uint64_t)(high - low + 1));
 }
 
+/* 0 is the causal rule on the right. */
+static int64_t draw_side(uint64_t *state)
+{
+    switch (draw(state, 0, 3)) {
+    case 0: return 0;
+    case 1: return draw(state, 0, 700);
+    default: return ATTEND__UNBOUNDED;
+    }
+}
+
 static void make_cut(struct cut *cut)
 {
     if (cut->unit_rows == 0)
@@ -88,7 +98,7 @@ Test(units, every_row_once)
         struct cut cut = {
             .problem = { .batch = draw(&state, 1, ITEMS_MOST), .heads = kv_heads * group, .kv_heads = kv_heads, .group = group,
                          .rows = rows, .keys = rows, .d_k = 64, .d_v = draw(&state, 0, 1) ? 64 : 512,
-                         .causal = draw(&state, 0, 1) },
+                         .left = draw_side(&state), .right = draw_side(&state) },
             .threads = (int)draw(&state, 1, draw(&state, 0, 1) ? 3 : 64),
             .unit_rows = draw(&state, 0, 1) ? 0 : ATTEND__UNIT_ROWS_LEAST,
         };
@@ -106,11 +116,13 @@ Test(units, every_row_once)
 /* What a thread may still have to do when another finds nothing left. */
 Test(units, the_last_are_small)
 {
-    for (int causal = 0; causal < 2; causal++)
+    /* Everything, causal, a window. */
+    static const int64_t sides[][2] = { { ATTEND__UNBOUNDED, ATTEND__UNBOUNDED }, { ATTEND__UNBOUNDED, 0 }, { 100, 0 } };
+    for (size_t s = 0; s < sizeof sides / sizeof *sides; s++)
         for (int threads = 1; threads <= 16; threads *= 2) {
             struct cut cut = {
                 .problem = { .batch = 8, .heads = 12, .kv_heads = 12, .group = 1, .rows = 512, .keys = 512, .d_k = 64, .d_v = 64,
-                             .causal = causal },
+                             .left = sides[s][0], .right = sides[s][1] },
                 .call = { .batch = 8, .rows = 512, .keys = 512 },
                 .threads = threads,
             };
@@ -129,7 +141,8 @@ Test(units, longest_first)
 {
     static const int64_t lengths[] = { 16, 700, 300, 1024 };
     struct cut cut = {
-        .problem = { .batch = 4, .heads = 4, .kv_heads = 2, .group = 2, .rows = 1024, .keys = 1024, .d_k = 64, .d_v = 64 },
+        .problem = { .batch = 4, .heads = 4, .kv_heads = 2, .group = 2, .rows = 1024, .keys = 1024, .d_k = 64, .d_v = 64,
+                     .left = ATTEND__UNBOUNDED, .right = ATTEND__UNBOUNDED },
         .call = { .batch = 4, .rows = 1024, .keys = 1024, .key_lengths = lengths, .query_lengths = lengths },
         .threads = 2,
     };

@@ -24,17 +24,17 @@ static double count_visible(const struct attend__problem *problem, const struct 
     return pairs;
 }
 
-/* A kernel computes the scores of a block of register rows against all keys up to the highest that one of them sees. */
+/* A kernel computes the scores of a block of register rows against the keys between the lowest and the highest that one of them
+ * sees, from the register tile on in which the lowest lies. */
 static double count_computed(const struct attend__plan *plan, const struct attend__item *item,
                              const struct attend__unit_ref *unit)
 {
-    const int64_t group = plan->problem.group;
+    const struct attend__kernel *kernel = plan->kernel;
     double pairs = 0;
-    for (int64_t m = 0; m < unit->rows; m += plan->kernel->register_rows) {
-        const int64_t rows = attend__min(unit->rows - m, plan->kernel->register_rows);
-        const int64_t last = (unit->first + m + rows - 1) / group;
-        const struct attend__range range = attend__row_range(&plan->problem, item, last);
-        pairs += (double)rows * (double)range.high;
+    for (int64_t m = 0; m < unit->rows; m += kernel->register_rows) {
+        const int64_t rows = attend__min(unit->rows - m, kernel->register_rows);
+        const struct attend__range seen = attend__unit_union(&plan->problem, item, unit->first + m, rows);
+        pairs += (double)rows * (double)(seen.high - seen.low / kernel->register_keys * kernel->register_keys);
     }
     return pairs;
 }
@@ -42,11 +42,14 @@ static double count_computed(const struct attend__plan *plan, const struct atten
 static void count_tiles(attend_explanation *explanation, const struct attend__problem *problem,
                         const struct attend__item *item, const struct attend__unit_ref *unit)
 {
-    const struct attend__range first = attend__row_range(problem, item, unit->first / problem->group);
-    const struct attend__range last = attend__row_range(problem, item, (unit->first + unit->rows - 1) / problem->group);
+    const int64_t first = unit->first / problem->group, rows = (unit->first + unit->rows - 1) / problem->group - first + 1;
+    const struct attend__range some = attend__rows_union(problem, item, first, rows);
+    const struct attend__range shared = attend__rows_shared(problem, item, first, rows);
     const int64_t all = attend__divide_up(item->keys, ATTEND__KV_TILE);
-    const int64_t seen = attend__divide_up(last.high, ATTEND__KV_TILE);
-    const int64_t full = first.high == item->keys ? all : first.high / ATTEND__KV_TILE;
+    const int64_t seen = attend__divide_up(some.high, ATTEND__KV_TILE) - some.low / ATTEND__KV_TILE;
+    const int64_t full_begin = attend__divide_up(shared.low, ATTEND__KV_TILE);
+    const int64_t full_end = shared.high == item->keys ? all : shared.high / ATTEND__KV_TILE;
+    const int64_t full = attend__max(full_end - full_begin, 0);
     explanation->tiles_full += full;
     explanation->tiles_partial += seen - full;
     explanation->tiles_skipped += all - seen;

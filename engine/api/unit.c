@@ -74,18 +74,22 @@ static void walk_on(struct walk *walk, bool to_next_row)
         walk->at += to_next_row ? walk->next_row : walk->next_head;
 }
 
-/* The union of the rows' ranges grows by one. */
-static void take_range(struct attend__unit *unit, struct attend__range range)
+/* What the rows see together, and whether each of them sees all of that. */
+static void describe_union(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__unit *unit)
 {
-    if (range.low >= range.high)
-        return;
-    unit->low = unit->high > 0 ? attend__min(unit->low, range.low) : range.low;
-    unit->high = attend__max(unit->high, range.high);
+    const struct attend__problem *problem = &work->plan->problem;
+    const struct attend__item *item = &work->schedule.items[ref->item];
+    const int64_t first = ref->first / problem->group, rows = (ref->first + ref->rows - 1) / problem->group - first + 1;
+    const struct attend__range some = attend__rows_union(problem, item, first, rows);
+    const struct attend__range shared = attend__rows_shared(problem, item, first, rows);
+    unit->low = some.low;
+    unit->high = some.high;
+    unit->alike = !unit->details && !attend__range_is_empty(some) && shared.low == some.low && shared.high == some.high;
 }
 
-/* The unit's rows, their details where there are any, and the union of their ranges. */
+/* The unit's rows, and their details where there are any. */
 static void describe_rows(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__row *row,
-                          struct attend__row_details *details, struct attend__unit *unit)
+                          struct attend__row_details *details, bool alike)
 {
     const struct attend__problem *problem = &work->plan->problem;
     const struct attend__call *call = &work->call;
@@ -96,7 +100,6 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
     struct walk output = walk_from(&call->output, ref->item, first_head + h, item->row_start + i, group);
     struct walk lse = walk_from(&call->lse, ref->item, first_head + h, item->row_start + i, group);
     struct attend__range range = attend__row_range(problem, item, i);
-    take_range(unit, range);
     for (int64_t m = 0; m < ref->rows; m++) {
         row[m] = (struct attend__row){ query.at, output.at, lse.at, range.low, range.high };
         if (details)
@@ -108,10 +111,8 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
         if (row_ends) {
             h = 0;
             i++;
-            if (problem->causal && m + 1 < ref->rows) {
+            if (!alike)
                 range = attend__row_range(problem, item, i);
-                take_range(unit, range);
-            }
         }
     }
 }
@@ -123,6 +124,23 @@ static struct attend__region region_of(const struct attend__view *view, int64_t 
     const int64_t size = (int64_t)sizeof(float);
     return (struct attend__region){ element(view, b, h, first, 0), width * size,  rows,
                                     view->stride[2] * size,        planes,        view->stride[1] * size };
+}
+
+/* Of the first tile that the next unit sees, the keys that this unit leaves untouched. */
+static struct attend__range new_keys(const struct attend__unit_work *work, const struct attend__unit_ref *ref,
+                                     const struct attend__unit_ref *then)
+{
+    const struct attend__problem *problem = &work->plan->problem;
+    const struct attend__item *item = &work->schedule.items[then->item];
+    const struct attend__range next = attend__unit_union(problem, item, then->first, then->rows);
+    const int64_t tile = next.low / ATTEND__KV_TILE * ATTEND__KV_TILE;
+    struct attend__range fresh = { tile, attend__min(next.high, tile + ATTEND__KV_TILE) };
+    if (then->item == ref->item && then->kv_head == ref->kv_head) {
+        const struct attend__range own = attend__unit_union(problem, item, ref->first, ref->rows);
+        if (own.low / ATTEND__KV_TILE * ATTEND__KV_TILE <= tile)
+            fresh.low = attend__max(fresh.low, own.high);
+    }
+    return fresh;
 }
 
 /* Where the thread's next unit lies: keys and values of its first tile unless they are this unit's, queries, output. Elements that are
@@ -139,12 +157,13 @@ static int regions_of_next(const struct attend__unit_work *work, const struct at
         return 0;
     const struct attend__item *item = &work->schedule.items[then->item];
     const int64_t group = problem->group, b = then->item;
-    const int64_t keys = attend__min(item->keys, ATTEND__KV_TILE);
+    const struct attend__range keys = new_keys(work, ref, then);
     const int64_t first = then->first / group, rows = (then->first + then->rows - 1) / group - first + 1;
     int regions = 0;
-    if ((b != ref->item || then->kv_head != ref->kv_head) && call->key.stride[3] == 1 && call->value.stride[3] == 1) {
-        region[regions++] = region_of(&call->key, b, then->kv_head, item->key_start, keys, 1, problem->d_k);
-        region[regions++] = region_of(&call->value, b, then->kv_head, item->key_start, keys, 1, problem->d_v);
+    if (!attend__range_is_empty(keys) && call->key.stride[3] == 1 && call->value.stride[3] == 1) {
+        const int64_t first_key = item->key_start + keys.low, count = keys.high - keys.low;
+        region[regions++] = region_of(&call->key, b, then->kv_head, first_key, count, 1, problem->d_k);
+        region[regions++] = region_of(&call->value, b, then->kv_head, first_key, count, 1, problem->d_v);
     }
     if (call->query.stride[3] == 1)
         region[regions++] = region_of(&call->query, b, then->kv_head * group, item->row_start + first, rows, group, problem->d_k);
@@ -181,8 +200,8 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
         .weights_step = call->weights.stride[3],
         .scale = problem->scale,
     };
-    describe_rows(work, ref, row, details, &unit);
-    unit.alike = !problem->causal && !details && unit.high > 0;
+    describe_union(work, ref, &unit);
+    describe_rows(work, ref, row, details, unit.alike);
     unit.nexts = regions_of_next(work, ref, next, unit.next);
     plan->kernel->run(&unit, (char *)scratch + plan->rows_bytes + plan->details_bytes);
 }

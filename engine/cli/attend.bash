@@ -20,7 +20,7 @@ _attend_problems()
     case $1 in
     *:*)
         list=
-        for option in causal causal-top-left lengths= left memory=huge memory=small seed=; do
+        for option in causal causal-top-left window= lengths= left memory=huge memory=small seed=; do
             list+=" ${1%:*}:$option"
         done
         ;;
@@ -73,12 +73,13 @@ _attend()
     --bind) _attend_words "auto cores off" "$current" && return ;;
     --isa) _attend_words "auto portable avx2 avx512 neon" "$current" && return ;;
     --dtype) _attend_words "f32" "$current" && return ;;
-    --threads | --cpus | --scale | --digits | --repeat) return ;;
+    --threads | --cpus | --scale | --window | --digits | --repeat) return ;;
     esac
     case $command in
     run)
         _attend_words "--query --key --value --output --lse --weights --key-lengths --key-starts --query-lengths
-            --query-starts --visible --causal --diagonal --positions --scale --dtype $team --quiet --help" "$current"
+            --query-starts --visible --causal --window --diagonal --positions --scale --dtype $team --quiet --help" \
+            "$current"
         ;;
     show)
         case $current in

@@ -7,8 +7,9 @@
 /* What --help says about problem strings. */
 #define PROBLEM_HELP                                                                                                  \
     "A problem is b8.h12.g12.q512.k512.d64.v64 (batch, heads, kv heads, query rows, keys, widths; g and v\n"           \
-    "optional), then options, each after a colon: causal, causal-top-left, lengths=A..B (item lengths from A to\n"    \
-    "B), left (padding on the left), memory=huge|small (pages of the operating system), seed=N.\n\n"
+    "optional), then options, each after a colon: causal, causal-top-left, window=L,R (keys before and after a row's\n" \
+    "own, -1: all), lengths=A..B (item lengths from A to B), left (padding on the left), memory=huge|small (pages of\n" \
+    "the operating system), seed=N.\n\n"
 
 /* Reads a problem that this release can run; STATUS_DONE, or the exit status after a message. */
 int command_problem_read(struct problem_string *problem, const char *text);

@@ -86,6 +86,18 @@ static double pairs_in_ranges(const struct problem_data *data)
     return pairs * (double)problem->heads;
 }
 
+/* Which keys are hidden from a row, and from where the rules count. */
+static void tell_rules(struct text_line *line, const struct problem_string *problem)
+{
+    const bool causal = problem->causal != PROBLEM_CAUSAL_NONE;
+    const char *diagonal = problem->causal == PROBLEM_CAUSAL_TOP_LEFT ? "top-left" : "bottom-right";
+    if (problem->has_window)
+        text_add(line, "keys outside window=%lld,%lld%s around the diagonal (%s)", (long long)problem->window_left,
+                 (long long)problem->window_right, causal ? " or after the row's own," : "", diagonal);
+    else
+        text_add(line, "keys after the causal diagonal (%s)", diagonal);
+}
+
 static void tell_skipped(struct text_line *line, const struct plan_view *view)
 {
     const attend_explanation *plan = &view->plan;
@@ -103,17 +115,18 @@ static void tell_skipped(struct text_line *line, const struct plan_view *view)
         separator = "; ";
     }
     if (hidden > least_share) {
-        text_add(line, "%s%.1f %% of the padded pairs: keys after the causal diagonal (%s)", separator, 100 * hidden,
-                 view->problem->causal == PROBLEM_CAUSAL_TOP_LEFT ? "top-left" : "bottom-right");
+        text_add(line, "%s%.1f %% of the padded pairs: ", separator, 100 * hidden);
+        tell_rules(line, view->problem);
         separator = "; ";
     }
-    if (!*separator)
-        text_add(line, plan->visible_pairs < plan->computed_pairs
-                           ? "nothing: what the causal rule hides lies within register tiles"
-                           : "nothing: every row sees every key");
+    if (!*separator && plan->visible_pairs < plan->computed_pairs)
+        text_add(line, "nothing: what the %s hides lies within register tiles",
+                 view->problem->has_window ? "window" : "causal rule");
+    else if (!*separator)
+        text_add(line, "nothing: every row sees every key");
     else if (plan->computed_pairs > 0 && 1 - plan->visible_pairs / plan->computed_pairs > least_share)
-        text_add(line, "; %.1f %% of the computed pairs are hidden, in register tiles that the diagonal cuts",
-                 100 * (1 - plan->visible_pairs / plan->computed_pairs));
+        text_add(line, "; %.1f %% of the computed pairs are hidden, in register tiles that the %s cuts",
+                 100 * (1 - plan->visible_pairs / plan->computed_pairs), view->problem->has_window ? "window" : "diagonal");
 }
 
 void plan_reasons_tell(struct plan_reasons *reasons, const struct plan_view *view)

@@ -30,7 +30,8 @@ static const char help_text[] =
     "                     but keys may be 1\n"
     "  --causal WORD      keys after the row's own are hidden; WORD places its own key: top-left (row i at key i) or\n"
     "                     bottom-right (the last row at the last key)\n"
-    "  --diagonal WORD    where a row's own key lies, as above\n"
+    "  --window L,R       a row sees L keys before its own, its own, and R keys after it; -1: all on that side\n"
+    "  --diagonal WORD    where a row's own key lies, as above; bottom-right unless told\n"
     "  --positions FILE   the key of each item's first row, int32 or int64, shape (batch,); overrides the word of\n"
     "                     --causal\n\n"
     "Computation:\n"
@@ -171,15 +172,15 @@ static int run_engine(const struct run_inputs *inputs, struct run_results *resul
     return status;
 }
 
-/* A diagonal alone hides nothing: it only says from where --causal counts. */
+/* A diagonal alone hides nothing: it only says from where --causal and --window count. */
 static void note_unused(const struct run_options *options)
 {
-    if (options->causal)
+    if (options->causal || options->windowed)
         return;
     if (options->files[FILE_POSITIONS])
-        message_note("--positions has no effect without --causal");
+        message_note("--positions has no effect without --causal or --window");
     if (options->diagonal_given)
-        message_note("--diagonal has no effect without --causal");
+        message_note("--diagonal has no effect without --causal or --window");
 }
 
 static int run_files(const struct run_options *options)

@@ -338,7 +338,9 @@ static void point_args(struct run_inputs *inputs, const struct run_options *opti
     inputs->problem.causal = options->causal;
     inputs->problem.diagonal = options->diagonal;
     inputs->problem.scale = options->scale;
-    inputs->problem.flags = options->has_scale ? ATTEND_EXPLICIT_SCALE : 0;
+    inputs->problem.flags = (options->has_scale ? ATTEND_EXPLICIT_SCALE : 0) | (options->windowed ? ATTEND_WINDOW : 0);
+    inputs->problem.window_left = options->window_left;
+    inputs->problem.window_right = options->window_right;
     inputs->rank = inputs->files[FILE_QUERY].header.rank;
 }
 

@@ -13,7 +13,7 @@
 
 /* Values of getopt_long: OPTION_FILE + a run_file, then the rest. */
 enum {
-    OPTION_CAUSAL = OPTION_OWN, OPTION_DIAGONAL, OPTION_SCALE, OPTION_DTYPE, OPTION_LATER,
+    OPTION_CAUSAL = OPTION_OWN, OPTION_DIAGONAL, OPTION_WINDOW, OPTION_SCALE, OPTION_DTYPE, OPTION_LATER,
     OPTION_FILE = OPTION_LATER + 1
 };
 
@@ -32,10 +32,10 @@ static const struct option table[] = {
     { "positions", required_argument, NULL, OPTION_FILE + FILE_POSITIONS },
     { "causal", required_argument, NULL, OPTION_CAUSAL },
     { "diagonal", required_argument, NULL, OPTION_DIAGONAL },
+    { "window", required_argument, NULL, OPTION_WINDOW },
     { "scale", required_argument, NULL, OPTION_SCALE },
     { "dtype", required_argument, NULL, OPTION_DTYPE },
     { "bias", required_argument, NULL, OPTION_LATER },
-    { "window", required_argument, NULL, OPTION_LATER },
     { "softcap", required_argument, NULL, OPTION_LATER },
     { "arithmetic", required_argument, NULL, OPTION_LATER },
     { "quiet", no_argument, NULL, OPTION_QUIET },
@@ -66,6 +66,28 @@ static int read_diagonal(const char *argument, const char *text, int *diagonal)
     else
         return message_usage("%s is '%s'; it must be top-left or bottom-right", argument, text);
     return STATUS_DONE;
+}
+
+static bool read_side(const char *text, int64_t *side)
+{
+    *side = -1;
+    return strcmp(text, "-1") == 0 || option_read_whole(text, 0, INT64_MAX, side);
+}
+
+/* The two sides, as in 255,0. */
+static int read_window(struct run_options *options, const char *text)
+{
+    enum { SIDE_BYTES = 32 };
+    char left[SIDE_BYTES] = "";
+    const char *comma = strchr(text, ',');
+    options->windowed = true;
+    if (comma && comma - text < SIDE_BYTES) {
+        memcpy(left, text, (size_t)(comma - text));
+        if (read_side(left, &options->window_left) && read_side(comma + 1, &options->window_right))
+            return STATUS_DONE;
+    }
+    return message_usage("--window is '%s'; it must be two whole numbers as in 255,0, each at least 0, or -1 for unbounded",
+                         text);
 }
 
 static int read_dtype(const char *text)
@@ -106,6 +128,7 @@ static int read_option(void *target, int option, int place)
     switch (option) {
     case OPTION_CAUSAL: return read_diagonal("--causal", optarg, &words->causal);
     case OPTION_DIAGONAL: return read_diagonal("--diagonal", optarg, &words->diagonal);
+    case OPTION_WINDOW: return read_window(options, optarg);
     case OPTION_SCALE: return read_scale(options, optarg);
     case OPTION_DTYPE: return read_dtype(optarg);
     case OPTION_LATER:

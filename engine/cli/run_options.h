@@ -13,7 +13,8 @@ enum run_file {
 
 struct run_options {
     const char *files[FILE_COUNT]; /* NULL: not given */
-    bool causal, diagonal_given; /* --causal, --diagonal */
+    bool causal, windowed, diagonal_given; /* --causal, --window, --diagonal */
+    int64_t window_left, window_right;
     attend_diagonal diagonal;
     bool has_scale;
     float scale;

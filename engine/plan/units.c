@@ -90,6 +90,13 @@ static int64_t choose_unit_rows(const struct attend__schedule *schedule, const s
     return rows;
 }
 
+struct attend__range attend__unit_union(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
+                                        int64_t rows)
+{
+    const int64_t first_row = first / problem->group, last_row = (first + rows - 1) / problem->group;
+    return attend__rows_union(problem, item, first_row, last_row - first_row + 1);
+}
+
 double attend__unit_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows)
 {
     const int64_t first_row = first / problem->group, last_row = (first + rows - 1) / problem->group;
@@ -100,9 +107,8 @@ double attend__unit_pairs(const struct attend__problem *problem, const struct at
 /* In pairs, packing included. */
 static double unit_cost(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows)
 {
-    const int64_t last_row = (first + rows - 1) / problem->group;
-    const double keys = (double)attend__row_range(problem, item, last_row).high;
-    return attend__unit_pairs(problem, item, first, rows) + PACKING_ROWS * keys;
+    const struct attend__range seen = attend__unit_union(problem, item, first, rows);
+    return attend__unit_pairs(problem, item, first, rows) + PACKING_ROWS * (double)(seen.high - seen.low);
 }
 
 /* Bucket 0 holds the longest units; a bucket spans a factor of 2^(1/4) or less. */

@@ -30,6 +30,10 @@ int64_t attend__unit_rows(const struct attend__problem *problem, int64_t l2_byte
 /* Most units that any run of the problem is cut into, for a team of `threads` and full units of unit_rows; -1 if that does not fit. */
 int64_t attend__units_capacity(const struct attend__problem *problem, int threads, int64_t unit_rows);
 
+/* Keys that some of `rows` rows of the group from `first` on see; rows > 0. */
+struct attend__range attend__unit_union(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
+                                        int64_t rows);
+
 /* Visible pairs of `rows` rows of the group from `first` on, the heads of a row that the unit shares with another counted evenly. */
 double attend__unit_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows);
 

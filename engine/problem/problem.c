@@ -78,7 +78,7 @@ static attend_status check_dtypes(const attend_problem *given)
 
 static attend_status check_options(const attend_problem *given)
 {
-    const uint32_t known = ATTEND_EXPLICIT_SCALE | ATTEND_KEEP_PADDING_ROWS;
+    const uint32_t known = ATTEND_EXPLICIT_SCALE | ATTEND_KEEP_PADDING_ROWS | ATTEND_WINDOW;
     if (given->flags & ~known)
         return attend__fail(ATTEND_ERR_UNSUPPORTED, "problem.flags is 0x%" PRIx32 "; attend %s knows the bits 0x%" PRIx32,
                             given->flags, attend_version(), known);
@@ -90,6 +90,32 @@ static attend_status check_options(const attend_problem *given)
     if (given->reserved != 0)
         return attend__fail(ATTEND_ERR_ARGUMENT, "problem.reserved is %" PRId32 "; it must be 0", given->reserved);
     return ATTEND_OK;
+}
+
+static attend_status check_window(const attend_problem *given, const attend_problem *caller)
+{
+    const bool wanted = (given->flags & ATTEND_WINDOW) != 0;
+    const struct {
+        const char *name;
+        int64_t value;
+    } sides[] = { { "window_left", given->window_left }, { "window_right", given->window_right } };
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
+        if (!wanted && sides[i].value != 0)
+            return attend__fail(ATTEND_ERR_ARGUMENT, "problem.%s is %" PRId64 "; it must be 0 without the flag ATTEND_WINDOW",
+                                sides[i].name, sides[i].value);
+        if (sides[i].value < -1)
+            return attend__fail(ATTEND_ERR_ARGUMENT, "problem.%s is %" PRId64 "; it must be at least 0, or -1 for unbounded",
+                                sides[i].name, sides[i].value);
+    }
+    /* A struct that ends before the sides has none to give. */
+    return wanted ? attend__struct_check(caller, sizeof *caller, "problem") : ATTEND_OK;
+}
+
+static int64_t reach_of(const attend_problem *given, int64_t side)
+{
+    if (!(given->flags & ATTEND_WINDOW) || side < 0)
+        return ATTEND__UNBOUNDED;
+    return attend__min(side, ATTEND__UNBOUNDED);
 }
 
 static attend_status find_scale(float *scale, const attend_problem *given)
@@ -110,7 +136,8 @@ static attend_status find_scale(float *scale, const attend_problem *given)
 attend_status attend__problem_check(struct attend__problem *problem, const attend_problem *caller)
 {
     attend_problem given;
-    attend_status status = attend__struct_read(&given, sizeof given, sizeof given, caller, "problem");
+    const size_t without_window = offsetof(attend_problem, window_left);
+    attend_status status = attend__struct_read(&given, sizeof given, without_window, caller, "problem");
     if (!status)
         status = check_sizes(&given);
     if (!status)
@@ -119,6 +146,8 @@ attend_status attend__problem_check(struct attend__problem *problem, const atten
         status = check_dtypes(&given);
     if (!status)
         status = check_options(&given);
+    if (!status)
+        status = check_window(&given, caller);
     if (!status)
         status = find_scale(&problem->scale, &given);
     if (status)
@@ -131,7 +160,8 @@ attend_status attend__problem_check(struct attend__problem *problem, const atten
     problem->keys = given.keys;
     problem->d_k = given.d_k;
     problem->d_v = given.d_v;
-    problem->causal = given.causal;
+    problem->left = reach_of(&given, given.window_left);
+    problem->right = given.causal ? 0 : reach_of(&given, given.window_right);
     problem->diagonal = given.diagonal;
     problem->keep_padding_rows = (given.flags & ATTEND_KEEP_PADDING_ROWS) != 0;
     return ATTEND_OK;

@@ -7,11 +7,14 @@
 
 #include <stdbool.h>
 
+/* A side without end: it reaches past every key from any position, and sums with positions, rows and keys fit int64_t. */
+#define ATTEND__UNBOUNDED (INT64_C(1) << 61)
+
 /* A plan's problem. Sizes are ≥ 0; element counts of all tensors fit int64_t; heads = kv_heads·group. */
 struct attend__problem {
     int64_t batch, heads, kv_heads, group, rows, keys, d_k, d_v;
     float scale;
-    bool causal;
+    int64_t left, right; /* keys seen on either side of the diagonal, 0 … ATTEND__UNBOUNDED: window and causal rule in one */
     attend_diagonal diagonal;
     bool keep_padding_rows;
 };

@@ -20,22 +20,43 @@ struct attend__item attend__item_of(const struct attend__problem *problem, const
     return item;
 }
 
+static struct attend__range range_between(int64_t low, int64_t high)
+{
+    return low < high ? (struct attend__range){ low, high } : (struct attend__range){ 0, 0 };
+}
+
 struct attend__range attend__row_range(const struct attend__problem *problem, const struct attend__item *item, int64_t i)
 {
-    struct attend__range range = { 0, item->keys };
-    if (problem->causal)
-        range.high = attend__clamp(item->diagonal + i + 1, 0, item->keys);
-    return range;
+    const int64_t diagonal = item->diagonal + i;
+    return (struct attend__range){ attend__clamp(diagonal - problem->left, 0, item->keys),
+                                   attend__clamp(diagonal + problem->right + 1, 0, item->keys) };
+}
+
+struct attend__range attend__rows_union(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
+                                        int64_t count)
+{
+    return range_between(attend__row_range(problem, item, first).low, attend__row_range(problem, item, first + count - 1).high);
+}
+
+struct attend__range attend__rows_shared(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
+                                         int64_t count)
+{
+    return range_between(attend__row_range(problem, item, first + count - 1).low, attend__row_range(problem, item, first).high);
+}
+
+/* Σ of clamp(start + i, 0, most) over i = first … first + count - 1. */
+static double clamped_sum(int64_t start, int64_t most, int64_t first, int64_t count)
+{
+    /* 0 up to `rises`, `most` from `full` on, one more each between them. */
+    const int64_t rises = attend__clamp(-start, first, first + count);
+    const int64_t full = attend__clamp(most - start, rises, first + count);
+    const double least = (double)(start + rises), greatest = (double)(start + full - 1);
+    const double slope = full > rises ? (least + greatest) / 2 * (double)(full - rises) : 0.0;
+    return slope + (double)(first + count - full) * (double)most;
 }
 
 double attend__range_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t count)
 {
-    if (!problem->causal)
-        return (double)count * (double)item->keys;
-    /* Rows up to `none` see nothing, rows from `all` on see every key, those between one more each. */
-    const int64_t none = attend__clamp(-item->diagonal, first, first + count);
-    const int64_t all = attend__clamp(item->keys - item->diagonal, none, first + count);
-    const double slope_low = (double)(item->diagonal + none + 1), slope_high = (double)(item->diagonal + all);
-    const double slope = all > none ? (slope_low + slope_high) / 2 * (double)(all - none) : 0.0;
-    return slope + (double)(first + count - all) * (double)item->keys;
+    return clamped_sum(item->diagonal + problem->right + 1, item->keys, first, count) -
+           clamped_sum(item->diagonal - problem->left, item->keys, first, count);
 }

@@ -11,15 +11,25 @@ struct attend__item {
     int64_t diagonal; /* of the item's first row, counted from its first key; row i's is diagonal + i */
 };
 
-/* Keys low ≤ j < high, counted from the item's first key; low = high = 0 where none. */
+/* Keys low ≤ j < high, counted from the item's first key; low = high where none. */
 struct attend__range {
     int64_t low, high;
 };
 
+static inline bool attend__range_is_empty(struct attend__range range) { return range.low >= range.high; }
+
 struct attend__item attend__item_of(const struct attend__problem *problem, const struct attend__call *call, int64_t b);
 
-/* What row i of the item, counted from its first row, may see. Never shrinks at the high end as i grows. */
+/* What row i of the item, counted from its first row, may see. Neither end shrinks as i grows, nor grows by more than one per row. */
 struct attend__range attend__row_range(const struct attend__problem *problem, const struct attend__item *item, int64_t i);
+
+/* Keys that some of rows first … first + count - 1 see (count > 0): their ranges leave no gap between them. */
+struct attend__range attend__rows_union(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
+                                        int64_t count);
+
+/* Keys that all of them see. */
+struct attend__range attend__rows_shared(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
+                                         int64_t count);
 
 /* Σ (high - low) over rows first … first + count - 1. */
 double attend__range_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first,

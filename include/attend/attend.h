@@ -11,6 +11,7 @@
  *   visible    a key that a row may attend to; 1 or true always means visible
  *   LSE        natural logarithm of the sum of exponentials of a row's visible scores
  *   diagonal   a row's own place among the keys
+ *   window     the keys around a row's diagonal that it may see (Beltagy et al., "Longformer", 2020)
  *
  * Rules that hold for every function
  *   - Sizes, offsets and strides are 64 bit; strides count elements, not bytes.
@@ -264,9 +265,14 @@ typedef enum attend_diagonal {
 
 #define ATTEND_EXPLICIT_SCALE 1u      /* use problem.scale, 0 included; otherwise 1/sqrt(d_k) */
 #define ATTEND_KEEP_PADDING_ROWS 2u   /* leave output, LSE, weights and scores of padding query rows untouched */
+#define ATTEND_WINDOW 4u              /* only keys from window_left before to window_right after the diagonal are visible */
 
 /* What a plan is made for: capacities, widths and options.
- * heads must be a multiple of kv_heads; query head h uses kv head h / (heads / kv_heads). Any size may be 0. */
+ * heads must be a multiple of kv_heads; query head h uses kv head h / (heads / kv_heads). Any size may be 0.
+ *
+ * With ATTEND_WINDOW a row at diagonal p sees keys p - window_left ≤ j ≤ p + window_right: its own key is inside, 255 and 0 make a
+ * window of 256 keys. A side of -1 is unbounded, so that -1 and 0 are the causal rule. With the causal rule as well, no key
+ * after the diagonal is visible whatever window_right is. */
 typedef struct attend_problem {
     size_t struct_size;
     int64_t batch, heads, kv_heads;
@@ -278,6 +284,8 @@ typedef struct attend_problem {
     int32_t causal;     /* 1: only keys up to the row's diagonal are visible */
     attend_diagonal diagonal;
     int32_t reserved;   /* 0 */
+    int64_t window_left, window_right; /* at least 0, or -1: unbounded; with ATTEND_WINDOW, and 0 without. The struct of
+                                          older headers ends before them: it has no window */
 } attend_problem;
 
 #ifdef __cplusplus
@@ -306,8 +314,8 @@ typedef struct attend_progress {
  * Arrays have `batch` entries. Key j of an item is inside when key_starts <= j < key_starts + key_lengths; likewise for
  * query rows. NULL starts mean 0, NULL lengths mean all from the start on.
  *
- * Key j is visible to row i when its range, the visibility tensor and the causal rule all allow it. Memory of keys outside
- * the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
+ * Key j is visible to row i when its range, the visibility tensor, the causal rule and the window all allow it. Memory of keys
+ * outside the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
  * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf.
  * A row that sees a NaN or a score of +inf becomes NaN (0x7fc00000); a visible value that is NaN or infinite, and a sum of values
  * beyond float32, makes its column of the row NaN. A visible score of -inf has weight 0, and a KV tile in which a row has no other
@@ -373,12 +381,13 @@ typedef struct attend_explanation {
     int64_t inline_run;      /* 1: the job is small enough to run in the caller */
     double padded_pairs;     /* batch·heads·rows·keys */
     double visible_pairs;    /* pairs whose key is visible; the visibility tensor is counted where given */
-    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at; the keys that fill
-                                up a register tile not counted */
+    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at: register_rows rows go
+                                from the register tile with the first key that one of them sees to the last such key. The
+                                keys that fill up the last register tile are not counted */
     int64_t tiles_full, tiles_partial, tiles_skipped; /* (unit, KV tile) pairs by what their rows see of the range */
     int64_t workspace_bytes; /* per run */
     int64_t scratch_bytes;   /* per team member */
-    double multiply_adds;    /* d_k + d_v for each pair that ranges and causal rule leave visible */
+    double multiply_adds;    /* d_k + d_v for each pair that ranges, causal rule and window leave visible */
     int64_t inline_limit;    /* jobs below so many multiply-adds run in the caller, and all do without a team; -1: never */
     int64_t unit_rows_most;  /* unit_rows is this, or less to have several units for every member */
     int64_t padding_units;   /* of the units, those that clear the padding rows of a head */
