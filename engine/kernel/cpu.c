@@ -88,7 +88,7 @@ static uint64_t read_xcr0(void)
 static void read_brand(char *brand)
 {
     static const uint32_t first = 0x80000002, leaves = 3;
-    if (__get_cpuid_max(0x80000000, NULL) < first + leaves - 1)
+    if ((uint32_t)__get_cpuid_max(0x80000000, NULL) < first + leaves - 1)
         return;
     for (uint32_t i = 0; i < leaves; i++) {
         uint32_t registers[4];
