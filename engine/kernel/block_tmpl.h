@@ -51,20 +51,20 @@ static const float *packed_panel(const struct attend__unit *unit, const struct s
     return panel;
 }
 
-/* The keys of panel p that each row of the block sees, lowest bit first. */
-static const uint64_t *seen_of_panel(struct tile *tile, const struct block *block, int p)
+/* The keys of panel p from its key `skipped` on that each row of the block sees, lowest bit first. */
+static const uint64_t *seen_of_panel(struct tile *tile, const struct block *block, int p, int skipped)
 {
     if (tile->alike && tile->seen_panel == p)
         return tile->seen;
-    const int first = p * PANEL_KEYS, rows = tile->alike ? BLOCK_ROWS : block->rows;
+    const int first = p * PANEL_KEYS + skipped, rows = tile->alike ? BLOCK_ROWS : block->rows;
     for (int r = 0; r < rows; r++)
         tile->seen[r] = seen_word(block->view, tile->alike ? 0 : r, first / 64 * 64) >> first % 64;
     tile->seen_panel = p;
     return tile->seen;
 }
 
-/* Products of a block with the panels that its rows see: scores[rows][SCORE_STRIDE]. Hidden keys get -inf up to a whole group of
- * lanes; largest[r] is raised by row r's visible products. */
+/* Products of a block with the groups of lanes that its rows see: scores[rows][SCORE_STRIDE]. Hidden keys get -inf; largest[r] is raised
+ * by row r's visible products. */
 static void score_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
                         const struct block *block, float *scores, vf *largest)
 {
@@ -79,8 +79,11 @@ static void score_block(const struct attend__unit *unit, const struct scratch *s
         panel.ahead = take_run(&tile->ahead, unit->d_k, panel.keys);
         panel.seen = NULL;
         if (first < view->whole_low || end > view->whole_high) {
-            panel.seen = seen_of_panel(tile, block, p);
-            panel.groups = (int)attend__divide_up(attend__min(view->high, end) - first, ATTEND__LANES);
+            const int skipped = (int)attend__max(group_low(view) - first, 0);
+            panel.scores += skipped;
+            panel.keys += skipped;
+            panel.seen = seen_of_panel(tile, block, p, skipped);
+            panel.groups = (int)(attend__min(group_high(view), end) - first - skipped) / ATTEND__LANES;
         }
         score_panel(block->rows, &panel);
     }

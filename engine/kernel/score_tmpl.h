@@ -53,14 +53,14 @@ static inline __attribute__((always_inline)) void score_panel_groups(const int r
 
 /* What a score panel is computed from and into. */
 struct score_panel {
-    float *scores;               /* [rows][SCORE_STRIDE], of the panel's first key */
+    float *scores;               /* [rows][SCORE_STRIDE], of the first key computed */
     const float *const *queries; /* [rows][d_k] */
-    const float *keys;           /* [d_k][PANEL_KEYS] */
+    const float *keys;           /* [d_k][PANEL_KEYS], likewise */
     int64_t d_k;
     vf *largest;                 /* [rows] */
-    const uint64_t *seen;        /* [rows]; NULL: every row sees the whole panel */
+    const uint64_t *seen;        /* [rows], likewise; NULL: every row sees the whole panel */
     struct line_run ahead;
-    int groups;                  /* of lanes, from the panel's first key to the last that a row sees */
+    int groups;                  /* of lanes, from the first key computed on; where seen is given */
 };
 
 static inline __attribute__((always_inline)) void score_panel_rows(const int rows, const struct score_panel *p)

@@ -3,13 +3,6 @@
 #ifndef ATTEND__SOFTMAX_TMPL_H
 #define ATTEND__SOFTMAX_TMPL_H
 
-/* Keys of the union widened to whole groups of lanes: what softmax runs over. */
-static inline int group_low(const struct tile_view *view) { return view->low / ATTEND__LANES * ATTEND__LANES; }
-static inline int group_high(const struct tile_view *view)
-{
-    return (view->high + ATTEND__LANES - 1) / ATTEND__LANES * ATTEND__LANES;
-}
-
 /* Products become scores, hidden ones -inf again, and the largest is returned: for scales that are not positive, which turn the
  * order of the products around or make a hidden key's -inf a NaN. */
 static vf rescale_row(float *scores, const struct tile_view *view, int r, float scale)

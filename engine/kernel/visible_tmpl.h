@@ -95,6 +95,13 @@ static bool view_tile(struct tile_view *view, const struct attend__row *row, con
     return false;
 }
 
+/* Keys of the union widened to whole groups of lanes: what scores and softmax run over. */
+static inline int group_low(const struct tile_view *view) { return view->low / ATTEND__LANES * ATTEND__LANES; }
+static inline int group_high(const struct tile_view *view)
+{
+    return (view->high + ATTEND__LANES - 1) / ATTEND__LANES * ATTEND__LANES;
+}
+
 /* Does the row see every key of the union? */
 static inline bool row_sees_all(const struct tile_view *view, int r)
 {
