@@ -25,7 +25,7 @@ static double count_visible(const struct attend__problem *problem, const struct 
 }
 
 /* A kernel computes the scores of a block of register rows against the keys between the lowest and the highest that one of them
- * sees, from the register tile on in which the lowest lies. */
+ * sees, from the group of lanes on in which the lowest lies. */
 static double count_computed(const struct attend__plan *plan, const struct attend__item *item,
                              const struct attend__unit_ref *unit)
 {
@@ -34,7 +34,7 @@ static double count_computed(const struct attend__plan *plan, const struct atten
     for (int64_t m = 0; m < unit->rows; m += kernel->register_rows) {
         const int64_t rows = attend__min(unit->rows - m, kernel->register_rows);
         const struct attend__range seen = attend__unit_union(&plan->problem, item, unit->first + m, rows);
-        pairs += (double)rows * (double)(seen.high - seen.low / kernel->register_keys * kernel->register_keys);
+        pairs += (double)rows * (double)(seen.high - seen.low / ATTEND__LANES * ATTEND__LANES);
     }
     return pairs;
 }
