@@ -270,7 +270,7 @@ typedef enum attend_diagonal {
 /* What a plan is made for: capacities, widths and options.
  * heads must be a multiple of kv_heads; query head h uses kv head h / (heads / kv_heads). Any size may be 0.
  *
- * With ATTEND_WINDOW a row at diagonal p sees keys p - window_left ≤ j ≤ p + window_right: its own key is inside, 255 and 0 make a
+ * With ATTEND_WINDOW a row at diagonal p sees keys p - window_left <= j <= p + window_right: its own key is inside, 255 and 0 make a
  * window of 256 keys. A side of -1 is unbounded, so that -1 and 0 are the causal rule. With the causal rule as well, no key
  * after the diagonal is visible whatever window_right is. */
 typedef struct attend_problem {
