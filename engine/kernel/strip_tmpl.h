@@ -139,11 +139,15 @@ static int tile_regions(struct attend__region *region, const struct attend__unit
     return 2;
 }
 
-/* Steps of the loops over features and over keys that the tile takes, if every row sees all of it. */
+/* Steps of the loops over features and over keys that the tile takes: of all rows and keys, the share that the first and the last row
+ * see of the unit's keys. */
 static int64_t tile_steps(const struct attend__unit *unit, const struct tile *tile)
 {
+    const struct attend__row *row = unit->row, *last = &row[unit->rows - 1];
     const int64_t panels = attend__divide_up(tile->keys, PANEL_KEYS), column_blocks = attend__divide_up(unit->d_v, PANEL_KEYS);
-    return attend__divide_up(unit->rows, BLOCK_ROWS) * (panels * unit->d_k + column_blocks * tile->keys);
+    const int64_t all = attend__divide_up(unit->rows, BLOCK_ROWS) * (panels * unit->d_k + column_blocks * tile->keys);
+    const double seen = (double)(row->high - row->low) + (double)(last->high - last->low);
+    return (int64_t)((double)all * seen / (2.0 * (double)attend__max(unit->high - unit->low, 1)));
 }
 
 static void look_ahead(struct tile *tile, const struct attend__unit *unit, int64_t high)

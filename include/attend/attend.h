@@ -382,8 +382,8 @@ typedef struct attend_explanation {
     double padded_pairs;     /* batch·heads·rows·keys */
     double visible_pairs;    /* pairs whose key is visible; the visibility tensor is counted where given */
     double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at: register_rows rows go
-                                from the register tile with the first key that one of them sees to the last such key. The
-                                keys that fill up the last register tile are not counted */
+                                from the 16 keys with the first one that one of them sees to the last such key. The keys
+                                that fill up the last 16 are not counted */
     int64_t tiles_full, tiles_partial, tiles_skipped; /* (unit, KV tile) pairs by what their rows see of the range */
     int64_t workspace_bytes; /* per run */
     int64_t scratch_bytes;   /* per team member */
