@@ -234,6 +234,21 @@ static void live_member(struct attend__team *team, int number, int granted)
     attend__fpstate_leave(fpstate);
 }
 
+#ifdef HAVE_OMP_PAUSE_RESOURCE_ALL
+extern int kmp_get_blocktime(void) __attribute__((weak)); /* LLVM's OpenMP runtime has it, GCC's has not */
+#endif
+
+/* GCC's runtime keeps a region's threads for the next region of the thread that entered it, and when that thread ends lets them go by
+ * themselves, some time later: a statically linked process that ends meanwhile may crash over their unwinding. A pause makes them end
+ * and joins them. LLVM's runtime has one pool for the whole process, which is not ours to end. */
+static void end_region_threads(void)
+{
+#ifdef HAVE_OMP_PAUSE_RESOURCE_ALL
+    if (!kmp_get_blocktime)
+        omp_pause_resource_all(omp_pause_hard);
+#endif
+}
+
 static void *drive_team(void *argument)
 {
     struct attend__team *team = argument;
@@ -243,6 +258,7 @@ static void *drive_team(void *argument)
      * mutex says it in its language. */
     pthread_mutex_lock(&team->mutex);
     pthread_mutex_unlock(&team->mutex);
+    end_region_threads();
     return NULL;
 }
 
