@@ -137,6 +137,23 @@ Test(units, the_last_are_small)
         }
 }
 
+/* Items without rows at the end of the batch have no units to cut. */
+Test(units, the_last_with_rows_are_small)
+{
+    static const int64_t lengths[] = { 512, 512, 512, 512, 512, 512, 0, 0 };
+    struct cut cut = {
+        .problem = { .batch = 8, .heads = 12, .kv_heads = 12, .group = 1, .rows = 512, .keys = 512, .d_k = 64, .d_v = 64 },
+        .call = { .batch = 8, .rows = 512, .keys = 512, .query_lengths = lengths },
+        .threads = 2,
+    };
+    make_cut(&cut);
+    int64_t small = 0;
+    for (int64_t u = 0; u < cut.schedule.count; u++)
+        small += cut.schedule.units[u].kv_head != ATTEND__CLEAR_UNIT && cut.schedule.units[u].rows <= 512 / 3;
+    cr_expect(small >= 8, "%lld small units", (long long)small);
+    free_cut(&cut);
+}
+
 Test(units, longest_first)
 {
     static const int64_t lengths[] = { 16, 700, 300, 1024 };

@@ -25,7 +25,7 @@ static double count_visible(const struct attend__problem *problem, const struct 
 }
 
 /* A kernel computes the scores of a block of register rows against the keys between the lowest and the highest that one of them
- * sees, from the group of lanes on in which the lowest lies. */
+ * sees, from the group of lanes on in which the lowest lies. (It evens the rows of the last blocks out, which moves a few pairs.) */
 static double count_computed(const struct attend__plan *plan, const struct attend__item *item,
                              const struct attend__unit_ref *unit)
 {

@@ -16,9 +16,15 @@ struct ahead {
 
 /* Lines at, at + step, …: one for every step of a loop. A step of 0 fetches the same line, which is in cache. */
 struct line_run {
-    const char *at;
+    uintptr_t at; /* no pointer: a run may go beyond its region, where nothing may point */
     int64_t step;
 };
+
+static inline void fetch_next(struct line_run *run)
+{
+    __builtin_prefetch((const void *)run->at, 0, 2); /* to the second level */
+    run->at += (uintptr_t)run->step;
+}
 
 static int64_t region_lines(const struct attend__region *region)
 {
@@ -56,7 +62,7 @@ static void plan_ahead(struct ahead *ahead, const struct attend__region *region,
 /* For a loop of `steps` steps; `cached` is what it reads anyway. */
 static inline struct line_run take_run(struct ahead *ahead, int64_t steps, const void *cached)
 {
-    struct line_run run = { cached, 0 };
+    struct line_run run = { (uintptr_t)cached, 0 };
     if (ahead->at == ahead->regions)
         return run;
     ahead->idle -= steps;
@@ -64,8 +70,8 @@ static inline struct line_run take_run(struct ahead *ahead, int64_t steps, const
         return run;
     const struct attend__region *region = &ahead->region[ahead->at];
     ahead->idle += steps * ahead->pace;
-    run.at = (const char *)((uintptr_t)region->base + (uintptr_t)(ahead->plane * region->plane_stride) +
-                            (uintptr_t)(ahead->row * region->stride) + (uintptr_t)(ahead->line * LINE_BYTES));
+    run.at = (uintptr_t)region->base + (uintptr_t)(ahead->plane * region->plane_stride) +
+             (uintptr_t)(ahead->row * region->stride) + (uintptr_t)(ahead->line * LINE_BYTES);
     run.step = region->stride;
     ahead->row += steps;
     if (ahead->row < region->rows)

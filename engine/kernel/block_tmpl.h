@@ -1,5 +1,5 @@
-/* One block of rows against one KV tile: the steps of the lesson, each on its own: scores, softmax, weighted values. Which blocks
- * take which step when is strip_tmpl.h's business. */
+/* One block of rows against one KV tile: its scores, and its weighted values. Which blocks take which step when is strip_tmpl.h's
+ * business. */
 #ifndef ATTEND__BLOCK_TMPL_H
 #define ATTEND__BLOCK_TMPL_H
 
@@ -43,7 +43,7 @@ static const float *packed_panel(const struct attend__unit *unit, const struct s
 {
     float *panel = scratch->panels + p * unit->d_k * PANEL_KEYS;
     if (!(tile->packed >> p & 1)) {
-        const int64_t key = tile->first_key + p * PANEL_KEYS;
+        const int64_t key = unit->d_k > 0 ? tile->first_key + p * PANEL_KEYS : 0; /* without features there may be no keys to point at */
         pack_panel(panel, unit->key + key * unit->key_stride, unit->key_stride, unit->key_step, tile->keys - p * PANEL_KEYS,
                    unit->d_k);
         tile->packed |= UINT64_C(1) << p;
@@ -63,6 +63,15 @@ static const uint64_t *seen_of_panel(struct tile *tile, const struct block *bloc
     return tile->seen;
 }
 
+/* The panel after p up to which all keys are seen by every row and all panels are packed already. */
+static int whole_panels_end(const struct tile *tile, const struct tile_view *view, int p)
+{
+    do
+        p++;
+    while ((p + 1) * PANEL_KEYS <= view->whole_high && tile->packed >> p & 1);
+    return p;
+}
+
 /* Products of a block with the groups of lanes that its rows see: scores[rows][SCORE_STRIDE]. Hidden keys get -inf; largest[r] is raised
  * by row r's visible products. */
 static void score_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
@@ -71,21 +80,24 @@ static void score_block(const struct attend__unit *unit, const struct scratch *s
     const struct tile_view *view = block->view;
     const float *queries[BLOCK_ROWS];
     find_queries(queries, unit, scratch, block);
-    struct score_panel panel = { .queries = queries, .d_k = unit->d_k, .largest = largest };
-    for (int p = view->low / PANEL_KEYS; p * PANEL_KEYS < view->high; p++) {
+    struct score_work work = { .queries = queries, .d_k = unit->d_k, .largest = largest, .ahead = &tile->ahead };
+    for (int p = view->low / PANEL_KEYS, next; p * PANEL_KEYS < view->high; p = next) {
         const int first = p * PANEL_KEYS, end = first + PANEL_KEYS;
-        panel.scores = scores + first;
-        panel.keys = packed_panel(unit, scratch, tile, p);
-        panel.ahead = take_run(&tile->ahead, unit->d_k, panel.keys);
-        panel.seen = NULL;
-        if (first < view->whole_low || end > view->whole_high) {
+        work.scores = scores + first;
+        work.keys = packed_panel(unit, scratch, tile, p);
+        if (first >= view->whole_low && end <= view->whole_high) {
+            next = whole_panels_end(tile, view, p);
+            work.seen = NULL;
+            work.panels = next - p;
+        } else {
             const int skipped = (int)attend__max(group_low(view) - first, 0);
-            panel.scores += skipped;
-            panel.keys += skipped;
-            panel.seen = seen_of_panel(tile, block, p, skipped);
-            panel.groups = (int)(attend__min(group_high(view), end) - first - skipped) / ATTEND__LANES;
+            next = p + 1;
+            work.scores += skipped;
+            work.keys += skipped;
+            work.seen = seen_of_panel(tile, block, p, skipped);
+            work.groups = (int)(attend__min(group_high(view), end) - first - skipped) / ATTEND__LANES;
         }
-        score_panel(block->rows, &panel);
+        score(block->rows, &work);
     }
 }
 
@@ -104,7 +116,7 @@ static void sum_block_values(const struct attend__unit *unit, const struct scrat
     const struct tile_view *view = block->view;
     struct value_tile values = {
         .weights = weights,
-        .value = unit->value + tile->first_key * unit->value_stride,
+        .value = unit->d_v > 0 ? unit->value + tile->first_key * unit->value_stride : unit->value,
         .stride = unit->value_stride,
         .columns = unit->d_v,
         .sum = sum,

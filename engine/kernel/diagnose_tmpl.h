@@ -38,7 +38,7 @@ static void diagnose_row(const struct attend__unit *unit, const struct scratch *
 
 static void diagnose_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, struct strip *strip)
 {
-    float largest[STRIP_ROWS + ATTEND__LANES];
+    float largest[STRIP_SLOTS];
     float scale = 1.0f;
     if (view_strip(strip, unit, tile))
         scale = score_strip(unit, scratch, tile, strip, largest);

@@ -57,7 +57,7 @@ struct attend__unit {
     int64_t low, high;             /* union of the rows' ranges; both 0 for none */
     bool alike;                    /* every row sees all keys of the union, which is not empty */
     int64_t rows;                  /* 1 … ATTEND__UNIT_ROWS_MOST */
-    const float *key, *value;      /* of key 0; only keys inside some row's range are read */
+    const float *key, *value;      /* of key 0; keys from `high` on are never read */
     int64_t key_stride, value_stride; /* from key to key */
     int64_t d_k, d_v;
     int64_t query_step, key_step, value_step, output_step; /* from feature to feature */

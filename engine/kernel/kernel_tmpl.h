@@ -22,7 +22,7 @@ enum {
     /* Blocks that go through the steps together where tiles are short, so that one block's latencies hide behind another's work. */
     STRIP_BLOCKS = 8,
     STRIP_ROWS = STRIP_BLOCKS * BLOCK_ROWS,
-    MERGE_ROWS = STRIP_ROWS + ATTEND__LANES,
+    STRIP_SLOTS = STRIP_ROWS + ATTEND__LANES, /* floats of a strip, with room for a whole vector past it */
     EXP_ROWS = 3, /* rows whose exponentials are computed side by side: more would not fit 16 registers */
     /* Between the score rows of a block: one vector more than a tile, so that rows do not compete for the same cache sets. */
     SCORE_STRIDE = ATTEND__KV_TILE + ATTEND__LANES

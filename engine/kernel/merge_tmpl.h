@@ -3,7 +3,8 @@
 #define ATTEND__MERGE_TMPL_H
 
 /* Partials of consecutive rows. A total of 0 stands for a row that saw nothing above -inf so far: otherwise the key with the
- * largest score alone contributes E(0) = 1. Arrays of floats are readable up to a whole vector past their rows. */
+ * largest score alone contributes E(0) = 1. Arrays of floats are readable and writable up to a whole vector
+ * past their rows; what a strip writes there is the next strip's, which comes after it and writes its own. */
 struct partials {
     float *largest; /* M */
     float *total;   /* L */
@@ -20,10 +21,10 @@ static void merge_row(float *sum, const float *tile_sum, int64_t d_v, float alph
     }
 }
 
-/* M, L, A of `rows` rows, at most MERGE_ROWS, take in one tile's m, l, a; the factors of all rows are computed as vectors. */
+/* M, L, A of `rows` rows, a strip at most, take in one tile's m, l, a; the factors of all rows are computed as vectors. */
 static void merge_tile(int rows, int64_t d_v, const struct partials *into, const struct partials *tile)
 {
-    float largest[MERGE_ROWS], total[MERGE_ROWS], alpha[MERGE_ROWS], beta[MERGE_ROWS];
+    float largest[STRIP_SLOTS], total[STRIP_SLOTS], alpha[STRIP_SLOTS], beta[STRIP_SLOTS];
     for (int r = 0; r < rows; r += VL) {
         const vf old = vf_load(into->largest + r), new = vf_load(tile->largest + r);
         const vf both = vf_max(old, new);
@@ -42,7 +43,7 @@ static void merge_tile(int rows, int64_t d_v, const struct partials *into, const
         if (into->total[r] == 0.0f) {
             into->largest[r] = tile->largest[r];
             into->total[r] = tile->total[r];
-            memcpy(sum, tile_sum, (size_t)d_v * sizeof *sum);
+            memcpy(sum, tile_sum, (size_t)into->width * sizeof *sum); /* the lanes beyond d_v too: finish_normal looks at them */
         } else {
             into->largest[r] = largest[r];
             into->total[r] = total[r];
@@ -64,7 +65,7 @@ static void store_row(float *output, int64_t step, vf v, int lanes)
 }
 
 /* a / b correctly rounded, where each lane of a is 0 or within QUOTIENT_LOW … QUOTIENT_HIGH, which keeps every step from under- and
- * overflow, and b in [1, 2⁴⁰]; y is the correctly rounded 1 / b. q = a·y is off by less than 2 units in the last place; a correction by
+ * overflow, and b in [1, 2⁴⁰], as totals are: each tile adds at most 512; y is the correctly rounded 1 / b. q = a·y is off by less than 2 units in the last place; a correction by
  * the remainder makes it one of the two neighbours of a / b, whose remainder is exact, and then the second gives the rounded
  * quotient (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990, theorem 7); +0 for
  * either zero. 5 operations against the 16 or more cycles of a division. */

@@ -1,5 +1,5 @@
-/* Copies in the order in which the register tiles read: keys into panels; queries and values only where their features are no
- * neighbours. Copies move bits and compute nothing, so they are no part of the reduction contract. */
+/* Copies in the order in which the register tiles read: keys into panels; queries only where their features are no neighbours,
+ * values also where vectors would straddle cache lines. Copies move bits and compute nothing, so they are no part of the reduction contract. */
 #ifndef ATTEND__PACK_TMPL_H
 #define ATTEND__PACK_TMPL_H
 

@@ -4,15 +4,28 @@
 #ifndef ATTEND__SCORE_TMPL_H
 #define ATTEND__SCORE_TMPL_H
 
-/* The first `groups` groups of lanes of a panel; rows, groups and masked are compile-time constants. Raises largest[r] by the products
- * while they are in registers. Masked: keys that a row does not see get -inf, whatever their product is, and raise nothing;
- * seen[r] tells the panel's keys that row r sees. */
-static inline __attribute__((always_inline)) void score_panel_groups(const int rows, const int groups, const bool masked,
-                                                                     float *scores, const float *const *queries,
-                                                                     const float *panel, int64_t d_k, vf *largest,
-                                                                     const uint64_t *seen, struct line_run ahead)
+/* What scores are computed from and into: consecutive panels that every row sees all of, or a part of one panel. */
+struct score_work {
+    float *scores;               /* [rows][SCORE_STRIDE], of the first key computed */
+    const float *const *queries; /* [rows][d_k] */
+    const float *keys;           /* [panels][d_k][PANEL_KEYS], likewise */
+    int64_t d_k;
+    vf *largest;                 /* [rows] */
+    int panels;
+    int groups;                  /* of lanes, from the first key computed on; all of them for more than one panel */
+    const uint64_t *seen;        /* [rows]: the keys computed that row r sees, lowest bit first; NULL: all */
+    struct ahead *ahead;
+};
+
+/* rows, groups and masked are compile-time constants. Raises largest[r] by the products while they are in registers. Masked: keys that
+ * a row does not see get -inf, whatever their product is, and raise nothing. */
+static inline __attribute__((always_inline)) void score_panel(const int rows, const int groups, const bool masked,
+                                                              const struct score_work *work, float *scores, const float *panel)
 {
     const int vectors = groups * LANE_VECTORS;
+    const float *const *queries = work->queries;
+    const int64_t d_k = work->d_k;
+    struct line_run ahead = take_run(work->ahead, d_k, panel);
     vf sum[BLOCK_ROWS][PANEL_VECTORS];
     UNROLLED
     for (int r = 0; r < rows; r++)
@@ -33,61 +46,49 @@ static inline __attribute__((always_inline)) void score_panel_groups(const int r
                 sum[r][v] = vf_fma(query, key[v], sum[r][v]);
         }
         panel += PANEL_KEYS;
-        __builtin_prefetch(ahead.at, 0, 2); /* to the second level */
-        ahead.at += ahead.step;
+        fetch_next(&ahead);
     }
     UNROLLED
     for (int r = 0; r < rows; r++) {
-        vf most = largest[r];
+        vf most = work->largest[r];
         UNROLLED
         for (int v = 0; v < vectors; v++) {
             vf s = sum[r][v];
             if (masked)
-                s = vf_hide(s, (uint32_t)(seen[r] >> v * VL));
+                s = vf_hide(s, (uint32_t)(work->seen[r] >> v * VL));
             most = vf_max(most, s);
             vf_store(scores + r * SCORE_STRIDE + v * VL, s);
         }
-        largest[r] = most;
+        work->largest[r] = most;
     }
 }
 
-/* What a score panel is computed from and into. */
-struct score_panel {
-    float *scores;               /* [rows][SCORE_STRIDE], of the first key computed */
-    const float *const *queries; /* [rows][d_k] */
-    const float *keys;           /* [d_k][PANEL_KEYS], likewise */
-    int64_t d_k;
-    vf *largest;                 /* [rows] */
-    const uint64_t *seen;        /* [rows], likewise; NULL: every row sees the whole panel */
-    struct line_run ahead;
-    int groups;                  /* of lanes, from the first key computed on; where seen is given */
-};
-
-static inline __attribute__((always_inline)) void score_panel_rows(const int rows, const struct score_panel *p)
+static inline __attribute__((always_inline)) void score_rows(const int rows, const struct score_work *work)
 {
-    if (!p->seen) {
-        score_panel_groups(rows, PANEL_GROUPS, false, p->scores, p->queries, p->keys, p->d_k, p->largest, NULL, p->ahead);
+    if (!work->seen) {
+        for (int p = 0; p < work->panels; p++)
+            score_panel(rows, PANEL_GROUPS, false, work, work->scores + p * PANEL_KEYS, work->keys + p * work->d_k * PANEL_KEYS);
         return;
     }
-    switch (p->groups) {
+    switch (work->groups) {
 #if PANEL_VECTORS * VL > 16
-    case 1: score_panel_groups(rows, 1, true, p->scores, p->queries, p->keys, p->d_k, p->largest, p->seen, p->ahead); break;
-    case 2: score_panel_groups(rows, 2, true, p->scores, p->queries, p->keys, p->d_k, p->largest, p->seen, p->ahead); break;
-    case 3: score_panel_groups(rows, 3, true, p->scores, p->queries, p->keys, p->d_k, p->largest, p->seen, p->ahead); break;
+    case 1: score_panel(rows, 1, true, work, work->scores, work->keys); break;
+    case 2: score_panel(rows, 2, true, work, work->scores, work->keys); break;
+    case 3: score_panel(rows, 3, true, work, work->scores, work->keys); break;
 #endif
-    default: score_panel_groups(rows, PANEL_GROUPS, true, p->scores, p->queries, p->keys, p->d_k, p->largest, p->seen, p->ahead);
+    default: score_panel(rows, PANEL_GROUPS, true, work, work->scores, work->keys); break;
     }
 }
 
-static void score_panel(int rows, const struct score_panel *p)
+static void score(int rows, const struct score_work *work)
 {
     switch (rows) {
-    case 1: score_panel_rows(1, p); break;
-    case 2: score_panel_rows(2, p); break;
-    case 3: score_panel_rows(3, p); break;
-    case 4: score_panel_rows(4, p); break;
-    case 5: score_panel_rows(5, p); break;
-    default: score_panel_rows(BLOCK_ROWS, p); break;
+    case 1: score_rows(1, work); break;
+    case 2: score_rows(2, work); break;
+    case 3: score_rows(3, work); break;
+    case 4: score_rows(4, work); break;
+    case 5: score_rows(5, work); break;
+    default: score_rows(BLOCK_ROWS, work); break;
     }
 }
 

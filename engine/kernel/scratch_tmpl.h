@@ -4,8 +4,8 @@
 
 struct scratch {
     float *queries;       /* [BLOCK_ROWS][d_k], for queries whose features are not neighbours */
-    float *panels;        /* [PANELS][d_k][PANEL_KEYS] */
-    float *values;        /* [KV_TILE][width], for values whose features are not neighbours */
+    float *panels;        /* [KV_TILE / PANEL_KEYS][d_k][PANEL_KEYS] */
+    float *values;        /* [KV_TILE][width], for values that are not read where they lie */
     float *scores;        /* [STRIP_ROWS][SCORE_STRIDE] */
     struct partials tile; /* of one strip */
     struct partials done; /* of all rows */
@@ -39,8 +39,8 @@ static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t 
     scratch->panels = carve(scratch, memory, product(d_k, ATTEND__KV_TILE, &fits), &fits);
     scratch->values = carve(scratch, memory, product(width, ATTEND__KV_TILE, &fits), &fits);
     scratch->scores = carve(scratch, memory, STRIP_ROWS * SCORE_STRIDE, &fits);
-    scratch->tile.largest = carve(scratch, memory, STRIP_ROWS + ATTEND__LANES, &fits);
-    scratch->tile.total = carve(scratch, memory, STRIP_ROWS + ATTEND__LANES, &fits);
+    scratch->tile.largest = carve(scratch, memory, STRIP_SLOTS, &fits);
+    scratch->tile.total = carve(scratch, memory, STRIP_SLOTS, &fits);
     scratch->tile.sum = carve(scratch, memory, product(width, STRIP_ROWS, &fits), &fits);
     scratch->done.largest = carve(scratch, memory, row_slots, &fits);
     scratch->done.total = carve(scratch, memory, row_slots, &fits);

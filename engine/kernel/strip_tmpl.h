@@ -53,7 +53,7 @@ static float score_strip(const struct attend__unit *unit, const struct scratch *
                          const struct strip *strip, float *largest)
 {
     const float scale = unit->scale > 0.0f ? unit->scale : 1.0f;
-    vf most[STRIP_ROWS + ATTEND__LANES];
+    vf most[STRIP_SLOTS];
     for (int r = 0; r < strip->rows + VL; r++)
         most[r] = vf_set1(-FLT_MAX);
     for (int b = 0; b < strip->blocks; b++) {
@@ -74,7 +74,7 @@ static float score_strip(const struct attend__unit *unit, const struct scratch *
 static void exponentials_strip(const struct scratch *scratch, const struct tile *tile, const struct strip *strip,
                                const float *largest, float scale, float *total)
 {
-    vf lanes[(STRIP_ROWS + ATTEND__LANES) * LANE_VECTORS];
+    vf lanes[STRIP_SLOTS * LANE_VECTORS];
     if (tile->alike)
         exponentials(strip->rows, scratch->scores, group_low(&tile->view), group_high(&tile->view), largest, scale, lanes);
     else

@@ -1,5 +1,5 @@
 /* The weighted sum of values over one tile, a = Σ p·v: step 5 of the reduction contract. The same register tile as the scores,
- * with columns of the values in place of keys; values are read where they lie. */
+ * with columns of the values in place of keys; values are read where they lie or from a packed copy. */
 #ifndef ATTEND__VALUE_TMPL_H
 #define ATTEND__VALUE_TMPL_H
 
@@ -44,8 +44,7 @@ static inline __attribute__((always_inline)) void value_chain(const int rows, co
         }
         value += tile->stride;
         weights++;
-        __builtin_prefetch(ahead.at, 0, 2);
-        ahead.at += ahead.step;
+        fetch_next(&ahead);
     }
     UNROLLED
     for (int r = 0; r < rows; r++)

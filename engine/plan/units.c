@@ -23,8 +23,8 @@ static int64_t item_units(const struct attend__problem *problem, const struct at
 }
 
 /* A unit's value sums are visited once per tile, beside the tile's keys and values, so they should leave most of the cache to those:
- * a quarter. Keys of one tile are visited once, and the sums are a strip's; their memory, for the rare call that wants weights,
- * should still be in proportion. */
+ * a quarter. Keys of one tile are visited once, and the sums are a strip's; their memory, for calls that give visibility or want
+ * weights, should still be in proportion. */
 int64_t attend__unit_rows(const struct attend__problem *problem, int64_t l2_bytes)
 {
     enum { L2_DEFAULT = 1 << 20, L2_LEAST = 256 << 10, L2_MOST = 8 << 20 };
@@ -45,14 +45,15 @@ static bool has_padding_rows(const struct attend__problem *problem, const struct
 /* The last units of the last heads, which are cut into pieces. One thread never waits for another. */
 struct tail {
     int64_t heads, units; /* of each of them */
+    int64_t heads_left;   /* heads that have rows, from the present item on */
 };
 
 static struct tail tail_of(int64_t heads, int threads)
 {
     if (threads == 1 || heads == 0)
-        return (struct tail){ 0, 0 };
+        return (struct tail){ .heads_left = heads };
     const int64_t units = PIECEMEAL_UNITS * (int64_t)threads, tail_heads = attend__min(heads, units);
-    return (struct tail){ tail_heads, attend__divide_up(units, tail_heads) };
+    return (struct tail){ tail_heads, attend__divide_up(units, tail_heads), heads };
 }
 
 /* Units that the pieces add: a tail has fewer than twice the units that it must have. */
@@ -111,7 +112,7 @@ static double unit_cost(const struct attend__problem *problem, const struct atte
     return attend__unit_pairs(problem, item, first, rows) + PACKING_ROWS * (double)(seen.high - seen.low);
 }
 
-/* Bucket 0 holds the longest units; a bucket spans a factor of 2^(1/4) or less. */
+/* Bucket 0 holds the longest units; a bucket spans a factor of 1.25 or less. */
 static int bucket_of(double cost)
 {
     uint64_t bits;
@@ -161,14 +162,16 @@ static int64_t piece_of(int64_t step)
 /* Units of one head follow each other: while one is computed its keys and values stay in cache for the next. The cost of a unit is the
  * same in every head that is cut alike, and worth remembering where units are short. */
 static void take_item(struct placing *placing, const struct attend__schedule *schedule, const struct attend__problem *problem,
-                      const struct attend__call *call, int64_t b, struct tail tail)
+                      const struct attend__call *call, int64_t b, struct tail *tail)
 {
     enum { REMEMBERED = 64 };
     int buckets[REMEMBERED];
     const struct attend__item *item = &schedule->items[b];
     const int64_t rows = item->rows * problem->group, step = even_step(rows, schedule->unit_rows);
-    const int64_t tail_begins = attend__max(attend__divide_up(rows, step) - tail.units, 0) * step;
-    const int64_t tail_head = (call->batch - b) * problem->kv_heads - tail.heads; /* the first of the tail, in this item's count */
+    const int64_t tail_begins = attend__max(attend__divide_up(rows, step) - tail->units, 0) * step;
+    const int64_t tail_head = tail->heads_left - tail->heads; /* the first of the tail, in this item's count */
+    if (rows > 0)
+        tail->heads_left -= problem->kv_heads;
     for (int64_t head = 0; head < problem->kv_heads; head++) {
         const int64_t pieces_begin = head < tail_head ? rows : tail_begins;
         const bool known = head > 0 && head != tail_head;
@@ -184,21 +187,28 @@ static void take_item(struct placing *placing, const struct attend__schedule *sc
     take_clear_units(placing, problem, call, item, b);
 }
 
+static void take_items(struct placing *placing, const struct attend__schedule *schedule, const struct attend__problem *problem,
+                       const struct attend__call *call, struct tail tail)
+{
+    for (int64_t b = 0; b < call->batch; b++)
+        take_item(placing, schedule, problem, call, b, &tail);
+}
+
 void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,
                        const struct attend__call *call, int threads, int64_t unit_rows, int64_t capacity)
 {
     double pairs = 0;
+    int64_t heads = 0; /* that have rows */
     for (int64_t b = 0; b < call->batch; b++) {
         schedule->items[b] = attend__item_of(problem, call, b);
+        heads += schedule->items[b].rows > 0 ? problem->kv_heads : 0;
         pairs += attend__range_pairs(problem, &schedule->items[b], 0, schedule->items[b].rows);
     }
     schedule->work = pairs * (double)problem->heads * (double)(problem->d_k + problem->d_v);
     schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, unit_rows, capacity);
 
-    const struct tail tail = tail_of(call->batch * problem->kv_heads, threads);
     struct placing placing = { .units = NULL };
-    for (int64_t b = 0; b < call->batch; b++)
-        take_item(&placing, schedule, problem, call, b, tail);
+    take_items(&placing, schedule, problem, call, tail_of(heads, threads));
     int64_t total = 0;
     for (int i = 0; i < BUCKETS; i++) {
         const int64_t size = placing.at[i];
@@ -206,7 +216,6 @@ void attend__units_cut(struct attend__schedule *schedule, const struct attend__p
         total += size;
     }
     placing.units = schedule->units;
-    for (int64_t b = 0; b < call->batch; b++)
-        take_item(&placing, schedule, problem, call, b, tail);
+    take_items(&placing, schedule, problem, call, tail_of(heads, threads));
     schedule->count = total;
 }
