@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the problems of RESULTS.md several times over, in turns, and prints their shares of the multiply-add peak as a Markdown table:
-# the median over the passes and, in brackets, the best pass.
+# medians over the passes.
 #
 #     results.sh ATTEND [PASSES] [bench options, as --isa avx2]
 #
@@ -41,10 +41,9 @@ awk '
         }
         return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
     }
-    function column(values, key, n,    i, list, middle) {
+    function column(values, key, n,    i, list) {
         for (i = 1; i <= n; i++) list[i] = values[key, i]
-        middle = median(list, n)
-        return sprintf("%.3f (%.3f)", middle, list[n])
+        return sprintf("%.3f", median(list, n))
     }
     { gsub(/[",]/, "") }
     $1 == "problem:" { problem = $2; if (!(problem in count)) order[++problems] = problem }
