@@ -118,27 +118,6 @@ static inline void vf_transpose(vf r[4])
     }
 }
 
-static inline void vf_load_transposed(vf r[4], const float *p, int64_t stride)
-{
-    for (int i = 0; i < 4; i++)
-        r[i] = vf_load(p + i * stride);
-    vf_transpose(r);
-}
-
-static inline vf vf_max_of_rows(const vf row[4])
-{
-    vf t[4] = { row[0], row[1], row[2], row[3] };
-    vf_transpose(t);
-    return vmaxq_f32(vmaxq_f32(t[0], t[2]), vmaxq_f32(t[1], t[3]));
-}
-
-static inline vf vf_fold_rows(const vf row[16])
-{
-    vf t[4];
-    for (int i = 0; i < 4; i++)
-        t[i] = vaddq_f32(vaddq_f32(row[4 * i], row[4 * i + 2]), vaddq_f32(row[4 * i + 1], row[4 * i + 3]));
-    vf_transpose(t);
-    return vaddq_f32(vaddq_f32(t[0], t[2]), vaddq_f32(t[1], t[3]));
-}
+#include "engine/kernel/vec_four_lanes.h"
 
 #endif
