@@ -55,23 +55,23 @@ static bool wants_details(const struct attend__call *call)
     return call->visible.data || call->scores.data || call->weights.data;
 }
 
-/* Goes from row to row of a group's heads: to the next head, or from the last head to the first of the next row. */
+/* Goes from row to row of a group's heads: to the next head, or from the last head to the first of the next row. An address and no
+ * pointer, since it may end up outside the tensor; steps in bytes, 0 where there is no tensor. */
 struct walk {
-    float *at; /* NULL stays */
-    int64_t next_head, next_row;
+    uintptr_t at;
+    uintptr_t next_head, next_row;
 };
 
 static struct walk walk_from(const struct attend__view *view, int64_t b, int64_t h, int64_t r, int64_t group)
 {
-    if (!view->data)
-        return (struct walk){ NULL, 0, 0 };
-    return (struct walk){ element(view, b, h, r, 0), view->stride[1], view->stride[2] - (group - 1) * view->stride[1] };
+    const int64_t size = (int64_t)sizeof(float); /* strides are 0 where there is no tensor */
+    return (struct walk){ (uintptr_t)element(view, b, h, r, 0), (uintptr_t)(view->stride[1] * size),
+                          (uintptr_t)((view->stride[2] - (group - 1) * view->stride[1]) * size) };
 }
 
 static void walk_on(struct walk *walk, bool to_next_row)
 {
-    if (walk->at)
-        walk->at += to_next_row ? walk->next_row : walk->next_head;
+    walk->at += to_next_row ? walk->next_row : walk->next_head;
 }
 
 /* What the rows see together, and whether each of them sees all of that. */
@@ -101,7 +101,7 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
     struct walk lse = walk_from(&call->lse, ref->item, first_head + h, item->row_start + i, group);
     struct attend__range range = attend__row_range(problem, item, i);
     for (int64_t m = 0; m < ref->rows; m++) {
-        row[m] = (struct attend__row){ query.at, output.at, lse.at, range.low, range.high };
+        row[m] = (struct attend__row){ (const float *)query.at, (float *)output.at, (float *)lse.at, range.low, range.high };
         if (details)
             describe_details(work, item, ref->item, first_head + h, i, &row[m], &details[m]);
         const bool row_ends = ++h == group;

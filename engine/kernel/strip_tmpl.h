@@ -171,7 +171,11 @@ static void for_each_strip(const struct attend__unit *unit, const struct scratch
     const int64_t first = unit->low / ATTEND__KV_TILE * ATTEND__KV_TILE, high = unit->high;
     const int64_t step = strip_blocks(high - first) * BLOCK_ROWS;
     struct strip strip;
-    struct tile tile = { .first_key = first, .first = true, .only = high - first <= ATTEND__KV_TILE && !unit->details, .alike = unit->alike };
+    struct tile tile; /* set by field: most of it is seldom used, and clearing it would show in short units */
+    tile.first_key = first;
+    tile.first = true;
+    tile.only = high - first <= ATTEND__KV_TILE && !unit->details;
+    tile.alike = unit->alike;
     do {
         tile.keys = (int)attend__clamp(high - tile.first_key, 0, ATTEND__KV_TILE);
         tile.packed = 0;
