@@ -42,9 +42,9 @@ static double count_computed(const struct attend__plan *plan, const struct atten
 static void count_tiles(attend_explanation *explanation, const struct attend__problem *problem,
                         const struct attend__item *item, const struct attend__unit_ref *unit)
 {
-    const int64_t first = unit->first / problem->group, rows = (unit->first + unit->rows - 1) / problem->group - first + 1;
-    const struct attend__range some = attend__rows_union(problem, item, first, rows);
-    const struct attend__range shared = attend__rows_shared(problem, item, first, rows);
+    const struct attend__item_rows own = attend__unit_item_rows(problem, unit->first, unit->rows);
+    const struct attend__range some = attend__rows_union(problem, item, own.first, own.count);
+    const struct attend__range shared = attend__rows_shared(problem, item, own.first, own.count);
     const int64_t all = attend__divide_up(item->keys, ATTEND__KV_TILE);
     const int64_t seen = attend__divide_up(some.high, ATTEND__KV_TILE) - some.low / ATTEND__KV_TILE;
     const int64_t full_begin = attend__divide_up(shared.low, ATTEND__KV_TILE);

@@ -79,9 +79,9 @@ static void describe_union(const struct attend__unit_work *work, const struct at
 {
     const struct attend__problem *problem = &work->plan->problem;
     const struct attend__item *item = &work->schedule.items[ref->item];
-    const int64_t first = ref->first / problem->group, rows = (ref->first + ref->rows - 1) / problem->group - first + 1;
-    const struct attend__range some = attend__rows_union(problem, item, first, rows);
-    const struct attend__range shared = attend__rows_shared(problem, item, first, rows);
+    const struct attend__item_rows own = attend__unit_item_rows(problem, ref->first, ref->rows);
+    const struct attend__range some = attend__rows_union(problem, item, own.first, own.count);
+    const struct attend__range shared = attend__rows_shared(problem, item, own.first, own.count);
     unit->low = some.low;
     unit->high = some.high;
     unit->alike = !unit->details && !attend__range_is_empty(some) && shared.low == some.low && shared.high == some.high;
@@ -158,7 +158,8 @@ static int regions_of_next(const struct attend__unit_work *work, const struct at
     const struct attend__item *item = &work->schedule.items[then->item];
     const int64_t group = problem->group, b = then->item;
     const struct attend__range keys = new_keys(work, ref, then);
-    const int64_t first = then->first / group, rows = (then->first + then->rows - 1) / group - first + 1;
+    const struct attend__item_rows own = attend__unit_item_rows(problem, then->first, then->rows);
+    const int64_t first_row = item->row_start + own.first;
     int regions = 0;
     if (!attend__range_is_empty(keys) && call->key.stride[3] == 1 && call->value.stride[3] == 1) {
         const int64_t first_key = item->key_start + keys.low, count = keys.high - keys.low;
@@ -166,9 +167,9 @@ static int regions_of_next(const struct attend__unit_work *work, const struct at
         region[regions++] = region_of(&call->value, b, then->kv_head, first_key, count, 1, problem->d_v);
     }
     if (call->query.stride[3] == 1)
-        region[regions++] = region_of(&call->query, b, then->kv_head * group, item->row_start + first, rows, group, problem->d_k);
+        region[regions++] = region_of(&call->query, b, then->kv_head * group, first_row, own.count, group, problem->d_k);
     if (call->output.stride[3] == 1)
-        region[regions++] = region_of(&call->output, b, then->kv_head * group, item->row_start + first, rows, group, problem->d_v);
+        region[regions++] = region_of(&call->output, b, then->kv_head * group, first_row, own.count, group, problem->d_v);
     return regions;
 }
 

@@ -23,7 +23,8 @@ enum scaling {
     SCALE_EXACT    /* a power of two up to 1: s is exact, and s - m = fma(x, scale, -m) one operation with the same bits */
 };
 
-/* A power of two above 1 could overflow. A product that scaling makes subnormal may be inexact, but then what fma keeps of it is far below the last bit of E's result. */
+/* A power of two above 1 could overflow. A product that scaling makes subnormal may be inexact, but then what fma keeps of it is far
+ * below the last bit of E's result. */
 static inline enum scaling scaling_of(float scale)
 {
     uint32_t bits;

@@ -91,18 +91,24 @@ static int64_t choose_unit_rows(const struct attend__schedule *schedule, const s
     return rows;
 }
 
+struct attend__item_rows attend__unit_item_rows(const struct attend__problem *problem, int64_t first, int64_t rows)
+{
+    const int64_t first_row = first / problem->group, last_row = (first + rows - 1) / problem->group;
+    return (struct attend__item_rows){ first_row, last_row - first_row + 1 };
+}
+
 struct attend__range attend__unit_union(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
                                         int64_t rows)
 {
-    const int64_t first_row = first / problem->group, last_row = (first + rows - 1) / problem->group;
-    return attend__rows_union(problem, item, first_row, last_row - first_row + 1);
+    const struct attend__item_rows own = attend__unit_item_rows(problem, first, rows);
+    return attend__rows_union(problem, item, own.first, own.count);
 }
 
 double attend__unit_pairs(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows)
 {
-    const int64_t first_row = first / problem->group, last_row = (first + rows - 1) / problem->group;
-    const double share = (double)rows / (double)(last_row - first_row + 1);
-    return attend__range_pairs(problem, item, first_row, last_row - first_row + 1) * share;
+    const struct attend__item_rows own = attend__unit_item_rows(problem, first, rows);
+    const double share = (double)rows / (double)own.count;
+    return attend__range_pairs(problem, item, own.first, own.count) * share;
 }
 
 /* In pairs, packing included. */

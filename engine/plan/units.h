@@ -30,6 +30,14 @@ int64_t attend__unit_rows(const struct attend__problem *problem, int64_t l2_byte
 /* Most units that any run of the problem is cut into, for a team of `threads` and full units of unit_rows; -1 if that does not fit. */
 int64_t attend__units_capacity(const struct attend__problem *problem, int threads, int64_t unit_rows);
 
+/* Rows of the item. */
+struct attend__item_rows {
+    int64_t first, count;
+};
+
+/* The item's rows that `rows` rows of the group from `first` on belong to; rows > 0. */
+struct attend__item_rows attend__unit_item_rows(const struct attend__problem *problem, int64_t first, int64_t rows);
+
 /* Keys that some of `rows` rows of the group from `first` on see; rows > 0. */
 struct attend__range attend__unit_union(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
                                         int64_t rows);
