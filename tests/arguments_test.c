@@ -15,6 +15,12 @@ struct fixture {
     attend_args *args;
     attend_tensor *query, *key, *value, *output, *lse, *weights, *scores, *visible;
     int64_t key_starts[2], key_lengths[2], query_starts[2], query_lengths[2], positions[2];
+    int64_t query_offsets[3], key_offsets[3], prefix_lengths[2];
+    float slopes[4], sinks[4];
+    attend_tensor bias, key_sums, maximum, total; /* of the memory below */
+    float bias_memory[2 * 4 * 3 * 5];
+    float key_sums_memory[2 * 4 * 5], maximum_memory[2 * 4 * 3], total_memory[2 * 4 * 3];
+    uint8_t bits[2 * 4 * 3];
 };
 
 static void set_up(struct fixture *fixture)
@@ -46,6 +52,43 @@ static void set_up(struct fixture *fixture)
     fixture->args->key_lengths = fixture->key_lengths;
     fixture->args->query_starts = fixture->query_starts;
     fixture->args->query_lengths = fixture->query_lengths;
+    fixture->bias = attend_view_bhsd(fixture->bias_memory, 4, 3, 5);
+    fixture->key_sums = attend_view_bhsd(fixture->key_sums_memory, 4, 1, 5);
+    fixture->maximum = attend_view_bhsd(fixture->maximum_memory, 4, 3, 1);
+    fixture->total = attend_view_bhsd(fixture->total_memory, 4, 3, 1);
+    memset(fixture->bits, 0xff, sizeof fixture->bits);
+}
+
+/* The rows and keys of both items one after the other: 1 and 2 rows, 5 and no keys. */
+static void pack(struct fixture *fixture)
+{
+    static const int64_t rows[] = { 0, 1, 3 }, keys[] = { 0, 5, 5 };
+    fixture->problem->flags |= ATTEND_PACKED_QUERIES | ATTEND_PACKED_KEYS;
+    memcpy(fixture->query_offsets, rows, sizeof rows);
+    memcpy(fixture->key_offsets, keys, sizeof keys);
+    fixture->args->query_starts = fixture->args->query_lengths = fixture->args->key_starts = fixture->args->key_lengths = NULL;
+    fixture->args->query_offsets = fixture->query_offsets;
+    fixture->args->key_offsets = fixture->key_offsets;
+}
+
+static void give_partials(struct fixture *fixture)
+{
+    fixture->args->weights = fixture->args->scores = NULL;
+    fixture->args->maximum = &fixture->maximum;
+    fixture->args->total = &fixture->total;
+}
+
+static void give_key_sums(struct fixture *fixture)
+{
+    fixture->problem->flags |= ATTEND_KEY_SUMS;
+    fixture->args->key_sums = &fixture->key_sums;
+}
+
+/* A byte for the 5 keys of a row. */
+static void give_bits(struct fixture *fixture)
+{
+    *fixture->visible = attend_view_bhsd(fixture->bits, 4, 3, 8);
+    fixture->visible->dtype = ATTEND_BIT;
 }
 
 static void tear_down(struct fixture *fixture)
@@ -57,8 +100,13 @@ static void tear_down(struct fixture *fixture)
 static uint64_t hash_outputs(const struct fixture *fixture)
 {
     const struct sample *sample = &fixture->sample;
+    uint64_t own = 0; /* counts what is not as set_up left it */
+    for (int i = 0; i < 2 * 4 * 5; i++)
+        own += fixture->key_sums_memory[i] != 0.0f;
+    for (int i = 0; i < 2 * 4 * 3; i++)
+        own += (fixture->maximum_memory[i] != 0.0f) + (fixture->total_memory[i] != 0.0f);
     return guarded_hash(&sample->output.memory) ^ guarded_hash(&sample->lse.memory) * 3 ^
-           guarded_hash(&sample->weights.memory) * 5 ^ guarded_hash(&sample->scores.memory) * 7;
+           guarded_hash(&sample->weights.memory) * 5 ^ guarded_hash(&sample->scores.memory) * 7 ^ own * 11;
 }
 
 static void expect_refusal(attend_status found, attend_status status, const char *word, const char *how)
@@ -127,6 +175,78 @@ BROKEN(position_too_large, ARGUMENT, "positions", f.args->positions = f.position
 BROKEN(position_too_small, ARGUMENT, "positions", f.args->positions = f.positions,
        f.problem->diagonal = ATTEND_DIAGONAL_POSITION, f.positions[1] = INT64_MIN)
 
+/* Packed items */
+BROKEN(query_offsets_missing, ARGUMENT, "query_offsets", pack(&f), f.args->query_offsets = NULL)
+BROKEN(key_offsets_missing, ARGUMENT, "key_offsets", pack(&f), f.args->key_offsets = NULL)
+BROKEN(query_offsets_without_flag, ARGUMENT, "query_offsets", f.args->query_offsets = f.query_offsets)
+BROKEN(key_offsets_without_flag, ARGUMENT, "key_offsets", f.args->key_offsets = f.key_offsets)
+BROKEN(query_starts_with_offsets, ARGUMENT, "query_starts", pack(&f), f.args->query_starts = f.query_starts)
+BROKEN(query_lengths_with_offsets, ARGUMENT, "query_lengths", pack(&f), f.args->query_lengths = f.query_lengths)
+BROKEN(key_starts_with_offsets, ARGUMENT, "key_starts", pack(&f), f.args->key_starts = f.key_starts)
+BROKEN(key_lengths_with_offsets, ARGUMENT, "key_lengths", pack(&f), f.args->key_lengths = f.key_lengths)
+BROKEN(query_offsets_begin_late, ARGUMENT, "query_offsets[0] is 1", pack(&f), f.query_offsets[0] = 1)
+BROKEN(key_offsets_begin_early, ARGUMENT, "key_offsets[0] is -1", pack(&f), f.key_offsets[0] = -1)
+BROKEN(query_offsets_go_back, ARGUMENT, "query_offsets[2] is 0", pack(&f), f.query_offsets[2] = 0)
+BROKEN(key_offset_negative, ARGUMENT, "key_offsets[1]", pack(&f), f.key_offsets[1] = INT64_MIN)
+BROKEN(query_offsets_beyond_plan, CAPACITY, "query_offsets[2] is 4", pack(&f), f.query_offsets[2] = 4)
+BROKEN(key_offsets_beyond_plan, CAPACITY, "key_offsets[2]", pack(&f), f.key_offsets[2] = INT64_MAX)
+BROKEN(query_offsets_short_of_rows, ARGUMENT, "query_offsets[2] is 2", pack(&f), f.query_offsets[2] = 2, f.args->rows = 3)
+BROKEN(key_offsets_beyond_keys, ARGUMENT, "key_offsets[2] is 5", pack(&f), f.args->keys = 4)
+BROKEN(packed_rows_above_plan, CAPACITY, "rows", pack(&f), f.args->rows = 4)
+BROKEN(packed_rows_overflow, ARGUMENT, "rows", pack(&f), f.problem->rows = INT64_C(1) << 56, f.problem->d_v = 1 << 8)
+
+/* What scores are made of */
+BROKEN(softcap_negative, ARGUMENT, "softcap", f.problem->softcap = -1)
+BROKEN(softcap_nan, ARGUMENT, "softcap", f.problem->softcap = NAN)
+BROKEN(softcap_infinite, ARGUMENT, "softcap", f.problem->softcap = INFINITY)
+BROKEN(slope_nan, ARGUMENT, "alibi_slopes[3]", f.args->alibi_slopes = f.slopes, f.slopes[3] = NAN)
+BROKEN(slope_infinite, ARGUMENT, "alibi_slopes[0]", f.args->alibi_slopes = f.slopes, f.slopes[0] = -INFINITY)
+BROKEN(sink_nan, ARGUMENT, "sinks[1]", f.args->sinks = f.sinks, f.sinks[1] = NAN)
+BROKEN(sink_infinite, ARGUMENT, "sinks[2]", f.args->sinks = f.sinks, f.sinks[2] = INFINITY)
+BROKEN(prefix_negative, ARGUMENT, "prefix_lengths[1]", f.args->prefix_lengths = f.prefix_lengths, f.prefix_lengths[1] = -1)
+BROKEN(bias_of_other_dtype, ARGUMENT, "bias", f.args->bias = &f.bias, f.bias.dtype = ATTEND_BOOL)
+BROKEN(bias_of_half_dtype, UNSUPPORTED, "bias", f.args->bias = &f.bias, f.bias.dtype = ATTEND_F16)
+BROKEN(bias_without_data, ARGUMENT, "bias", f.args->bias = &f.bias, f.bias.data = NULL)
+BROKEN(bias_misaligned, ARGUMENT, "bias", f.args->bias = &f.bias, f.bias.data = (char *)f.bias.data + 2)
+BROKEN(bias_stride_overflow, ARGUMENT, "bias", f.args->bias = &f.bias, f.bias.stride[1] = INT64_MAX / 2)
+
+/* Visible bits, and those of the last keys only */
+BROKEN(bits_apart, ARGUMENT, "visible has feature stride 2", give_bits(&f), f.visible->stride[3] = 2)
+BROKEN(bits_broadcast, ARGUMENT, "visible has feature stride 0", give_bits(&f), f.visible->stride[3] = 0)
+BROKEN(bits_of_rows_share_a_byte, ARGUMENT, "visible.stride[2] is 5", give_bits(&f), f.visible->stride[2] = 5)
+BROKEN(bits_of_heads_share_a_byte, ARGUMENT, "visible.stride[1] is -12", give_bits(&f), f.visible->stride[1] = -12)
+BROKEN(bits_stride_overflow, ARGUMENT, "visible", give_bits(&f), f.visible->stride[0] = INT64_MIN)
+BROKEN(bias_of_bits, ARGUMENT, "bias", f.args->bias = &f.bias, f.bias.dtype = ATTEND_BIT)
+BROKEN(query_of_bits, ARGUMENT, "query", f.query->dtype = ATTEND_BIT)
+BROKEN(visible_tail_negative, ARGUMENT, "visible_tail", f.args->visible_tail = -1)
+BROKEN(visible_tail_of_nothing, ARGUMENT, "visible_tail", f.args->visible_tail = 2, f.args->visible = NULL)
+BROKEN(visible_tail_overflow, ARGUMENT, "visible", f.args->visible_tail = INT64_MAX)
+
+/* Partials and key sums */
+BROKEN(maximum_alone, ARGUMENT, "total", give_partials(&f), f.args->total = NULL)
+BROKEN(total_alone, ARGUMENT, "maximum", give_partials(&f), f.args->maximum = NULL)
+BROKEN(maximum_without_data, ARGUMENT, "maximum", give_partials(&f), f.maximum.data = NULL)
+BROKEN(total_of_other_dtype, ARGUMENT, "total", give_partials(&f), f.total.dtype = ATTEND_BOOL)
+BROKEN(resume_unknown, ARGUMENT, "resume", give_partials(&f), f.args->resume = 2)
+BROKEN(resume_negative, ARGUMENT, "resume", give_partials(&f), f.args->resume = -1)
+BROKEN(resume_from_nothing, ARGUMENT, "resume", f.args->resume = 1)
+BROKEN(sinks_with_partials, ARGUMENT, "sinks", give_partials(&f), f.args->sinks = f.sinks)
+BROKEN(weights_with_partials, ARGUMENT, "weights", give_partials(&f), f.args->weights = f.weights)
+BROKEN(scores_with_partials, ARGUMENT, "scores", give_partials(&f), f.args->scores = f.scores)
+BROKEN(key_sums_with_partials, ARGUMENT, "key_sums", give_key_sums(&f), give_partials(&f))
+BROKEN(key_sums_without_flag, ARGUMENT, "key_sums", f.args->key_sums = &f.key_sums)
+BROKEN(key_sums_without_data, ARGUMENT, "key_sums", give_key_sums(&f), f.key_sums.data = NULL)
+BROKEN(key_sums_of_other_dtype, ARGUMENT, "key_sums", give_key_sums(&f), f.key_sums.dtype = (attend_dtype)9)
+
+/* Fast only */
+BROKEN(fast_query, UNSUPPORTED, "query", f.problem->flags |= ATTEND_FAST_ONLY, f.query->stride[3] = 2)
+BROKEN(fast_key, UNSUPPORTED, "key", f.problem->flags |= ATTEND_FAST_ONLY, f.key->stride[3] = 0)
+BROKEN(fast_value, UNSUPPORTED, "value", f.problem->flags |= ATTEND_FAST_ONLY, f.value->stride[3] = 0)
+BROKEN(fast_output, UNSUPPORTED, "output", f.problem->flags |= ATTEND_FAST_ONLY, f.output->stride[3] = -1,
+       f.output->data = (float *)f.output->data + 2)
+BROKEN(fast_scores, UNSUPPORTED, "scores", f.problem->flags |= ATTEND_FAST_ONLY, f.args->weights = NULL)
+BROKEN(fast_weights, UNSUPPORTED, "weights", f.problem->flags |= ATTEND_FAST_ONLY, f.args->scores = NULL)
+
 /* Sizes of the problem and of the run */
 BROKEN(batch_negative, ARGUMENT, "batch", f.problem->batch = -1)
 BROKEN(heads_negative, ARGUMENT, "heads", f.problem->heads = -4)
@@ -151,6 +271,10 @@ BROKEN(run_rows_negative, ARGUMENT, "rows", f.args->rows = INT64_MIN)
 BROKEN(run_keys_negative, ARGUMENT, "keys", f.args->keys = -5)
 
 /* Options */
+BROKEN(problem_flags_next, UNSUPPORTED, "flags", f.problem->flags = 128)
+BROKEN(problem_reserved_2, ARGUMENT, "reserved_2", f.problem->reserved_2 = -1)
+BROKEN(args_reserved, ARGUMENT, "args.reserved", f.args->reserved = 1)
+BROKEN(deadline_negative, ARGUMENT, "deadline", f.args->deadline = -1)
 BROKEN(problem_flags_unknown, UNSUPPORTED, "flags", f.problem->flags = 1u << 31)
 BROKEN(problem_reserved, ARGUMENT, "reserved", f.problem->reserved = 1)
 BROKEN(scale_nan, ARGUMENT, "scale", f.problem->flags = ATTEND_EXPLICIT_SCALE, f.problem->scale = NAN)
@@ -204,6 +328,23 @@ BROKEN(output_is_visible, ARGUMENT, "visible",
 BROKEN(lse_is_output, ARGUMENT, "lse", f.lse->data = (float *)f.output->data + 71)
 BROKEN(weights_are_scores, ARGUMENT, "weights", f.weights->data = f.scores->data)
 BROKEN(lse_over_key_lengths, ARGUMENT, "lse", f.args->key_lengths = memcpy(f.lse->data, f.key_lengths, 16))
+
+BROKEN(output_is_bias, ARGUMENT, "bias", f.args->bias = &f.bias, f.bias.data = (float *)f.output->data + 71)
+BROKEN(output_is_visible_bits, ARGUMENT, "visible", give_bits(&f), f.visible->data = (char *)f.output->data + sizeof(float) * 72 - 1,
+       memset(f.visible->stride, 0, 24))
+BROKEN(output_is_the_last_bit, ARGUMENT, "visible", give_bits(&f), f.visible->data = (char *)f.output->data - 24 + 1)
+BROKEN(lse_over_offsets, ARGUMENT, "key_offsets", pack(&f), f.args->key_offsets = memcpy(f.lse->data, f.key_offsets, 24))
+BROKEN(lse_over_the_last_offset, ARGUMENT, "query_offsets", pack(&f), f.args->query_offsets = f.query_offsets,
+       *f.lse = attend_view_bhsd(f.query_offsets + 2, 4, 3, 1))
+BROKEN(lse_over_sinks, ARGUMENT, "sinks", f.args->sinks = f.sinks, *f.lse = attend_view_bhsd(f.sinks + 3, 4, 3, 1))
+BROKEN(lse_over_slopes, ARGUMENT, "alibi_slopes", f.args->alibi_slopes = memset(f.lse->data, 0, 16))
+BROKEN(lse_over_prefixes, ARGUMENT, "prefix_lengths", f.args->prefix_lengths = memset(f.lse->data, 0, 16))
+BROKEN(maximum_is_total, ARGUMENT, "total", give_partials(&f), f.total.data = f.maximum_memory)
+BROKEN(maximum_is_lse, ARGUMENT, "lse", give_partials(&f), f.maximum.data = f.lse->data)
+BROKEN(total_is_key, ARGUMENT, "key", give_partials(&f), f.total.data = f.key->data)
+BROKEN(total_rows_overlap, ARGUMENT, "total", give_partials(&f), f.total.stride[2] = 0)
+BROKEN(key_sums_are_weights, ARGUMENT, "key_sums", give_key_sums(&f), f.key_sums.data = f.weights->data)
+BROKEN(key_sums_stride_zero, ARGUMENT, "key_sums", give_key_sums(&f), f.key_sums.stride[3] = 0)
 
 /* Structs of another size */
 BROKEN(problem_size_zero, ARGUMENT, "problem", f.problem->struct_size = 0)
@@ -286,16 +427,50 @@ Test(arguments, newer_structs, .timeout = 60)
     tear_down(&f);
 }
 
-/* A caller built with a header that had no window: its struct ends earlier, whatever follows it. */
+/* Callers built with older headers: their structs end earlier, whatever follows. */
 Test(arguments, older_problem, .timeout = 60)
 {
     struct fixture f;
     set_up(&f);
     f.problem->struct_size = offsetof(attend_problem, window_left);
     f.problem->window_left = f.problem->window_right = -7;
+    f.problem->softcap = -7;
+    f.problem->reserved_2 = -7;
     expect_ok(attend_forward(f.engine, f.problem, f.args));
     f.problem->window_left = f.problem->window_right = 0;
+    f.problem->softcap = 0;
     expect_verdict(sample_judge(&f.sample), "a problem without a window's fields");
+    tear_down(&f);
+}
+
+Test(arguments, older_problem_with_window, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    f.problem->struct_size = offsetof(attend_problem, softcap);
+    f.problem->flags |= ATTEND_WINDOW;
+    f.problem->window_left = 1;
+    f.problem->softcap = -7;
+    f.problem->reserved_2 = -7;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.problem->softcap = 0;
+    expect_verdict(sample_judge(&f.sample), "a problem that ends with its window");
+    tear_down(&f);
+}
+
+Test(arguments, older_args, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    const size_t old = offsetof(attend_args, bias);
+    f.args->struct_size = old;
+    memset((char *)f.args + old, 0x5a, sizeof *f.args - old);
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    memset((char *)f.args + old, 0, sizeof *f.args - old);
+    f.args->struct_size = sizeof *f.args;
+    expect_verdict(sample_judge(&f.sample), "arguments without the newer options");
+    f.args->struct_size = old - 1;
+    expect_refusal(attend_forward(f.engine, f.problem, f.args), ATTEND_ERR_ARGUMENT, "args.struct_size", "forward");
     tear_down(&f);
 }
 
@@ -335,6 +510,68 @@ Test(arguments, legal_neighbours, .timeout = 60)
     f.key_starts[0] = f.query_starts[0] = 0, f.key_lengths[0] = f.query_lengths[0] = 1;
     f.output->stride[0] = f.output->stride[2] = 0;
     expect_ok(attend_forward(f.engine, f.problem, f.args));
+    tear_down(&f);
+}
+
+/* The same for options: all of them at once, each at its limits. */
+Test(arguments, legal_options, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    pack(&f);
+    give_bits(&f);
+    give_key_sums(&f);
+    f.problem->softcap = 1e-30f;
+    f.args->bias = &f.bias;
+    f.args->alibi_slopes = f.slopes;
+    f.args->sinks = f.sinks;
+    f.args->prefix_lengths = f.prefix_lengths;
+    f.sinks[0] = -INFINITY;
+    f.prefix_lengths[0] = INT64_MAX;
+    f.bias_memory[0] = -INFINITY;
+    f.visible->stride[0] = 3; /* of a single element */
+    f.args->deadline = INT64_MAX;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.args->rows = 3, f.args->keys = 5;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.args->rows = f.args->keys = ATTEND_PLANNED;
+    f.query_offsets[1] = f.query_offsets[2] = 1, f.key_offsets[1] = f.key_offsets[2] = 3;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    memset(f.query_offsets, 0, sizeof f.query_offsets);
+    memset(f.key_offsets, 0, sizeof f.key_offsets);
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    tear_down(&f);
+}
+
+Test(arguments, legal_partials, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    give_partials(&f);
+    f.problem->flags |= ATTEND_FAST_ONLY | ATTEND_KEY_SUMS;
+    f.problem->softcap = -0.0f;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.args->resume = 1;
+    f.args->visible_tail = 1;
+    f.visible->stride[3] = 7; /* of a single element */
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    tear_down(&f);
+}
+
+/* Rows that no offset reaches belong to nobody: another tensor may lie there. */
+Test(arguments, memory_behind_the_last_offset, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    pack(&f);
+    f.args->lse = f.args->visible = f.args->weights = f.args->scores = NULL;
+    f.query_offsets[2] = 2;
+    static float memory[80];
+    *f.query = attend_view_bshd(memory, 4, 3, 4);
+    *f.output = attend_view_bshd(memory + 2 * 4 * 4, 4, 3, 3);
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.query_offsets[2] = 3;
+    expect_refused(&f, ATTEND_ERR_ARGUMENT, "query");
     tear_down(&f);
 }
 

@@ -4,7 +4,10 @@
 #include "tests/help_counter.h"
 #include "tests/help_suite.h"
 
-enum { BASE_PREFILL, BASE_LONG, BASE_DECODE, BASE_WINDOW, BASE_NARROW, BASE_COUNT };
+#include <math.h>
+#include <string.h>
+
+enum { BASE_PREFILL, BASE_LONG, BASE_DECODE, BASE_WINDOW, BASE_PREFIX, BASE_OPTIONS, BASE_NARROW, BASE_COUNT };
 
 /* The portable set is slow and gets fewer rows of the same lengths. */
 static int64_t fewer_rows(attend_isa isa, int64_t rows)
@@ -42,6 +45,30 @@ static struct spec base_spec(attend_isa isa, int base)
         spec_set_window(&spec, 300, 70);
         spec_set_batch(&spec, 2);
         spec_set_keys(&spec, 1, 0, 900);
+        return spec;
+    case BASE_PREFIX: /* whole tiles between the prefix and the window */
+        spec = spec_plain(99, 2, fewer_rows(isa, 150), 2300, 24, 24);
+        spec.kv_heads = 1;
+        spec_set_window(&spec, 90, 0);
+        spec_set_batch(&spec, 2);
+        spec.with_prefix = spec.with_sinks = true;
+        spec.prefix_lengths[0] = 4;
+        spec.prefix_lengths[1] = 600;
+        return spec;
+    case BASE_OPTIONS:
+        spec = spec_plain(88, 4, fewer_rows(isa, 300), 1300, 32, 40);
+        spec.kv_heads = 2;
+        spec.causal = true;
+        spec.visibility = VISIBLE_FULL;
+        spec.visible_percent = 90;
+        spec.softcap = 5.0f;
+        spec.with_bias = spec.with_alibi = spec.with_sinks = spec.with_prefix = spec.with_key_sums = true;
+        spec.bias_shared = SHARED_HEADS;
+        spec.flags |= ATTEND_KEY_SUMS;
+        spec_set_window(&spec, 700, 0);
+        spec_set_batch(&spec, 2);
+        spec_set_keys(&spec, 1, 0, 800);
+        spec.prefix_lengths[1] = 60;
         return spec;
     default:
         spec = spec_plain(44, 3, fewer_rows(isa, 70), 600, 33, 1);
@@ -123,6 +150,7 @@ static void vary_company(attend_engine *engine, const struct spec *spec, const s
         alone.key_lengths[0] = spec->key_lengths[item];
         alone.query_starts[0] = spec->query_starts[item];
         alone.query_lengths[0] = spec->query_lengths[item];
+        alone.prefix_lengths[0] = spec->prefix_lengths[item];
         run_spec(&sample, &alone, engine);
         for (int64_t head = 0; head < spec->heads; head++)
             expect_verdict(compare_rows((struct rows){ reference, item, head, 0 }, (struct rows){ &sample, 0, head, 0 },
@@ -193,7 +221,7 @@ static void check_layouts(attend_isa isa)
     spec.kv_heads = 2;
     spec_set_batch(&spec, 2);
     run_spec(&reference, &spec, engine);
-    spec.packed = true;
+    spec.one_buffer = true;
     expect_same(&reference, &spec, engine, "query, key and value packed in one buffer");
     sample_free(&reference);
     attend_engine_destroy(engine);
@@ -306,6 +334,89 @@ static void check_neighbours(attend_isa isa)
 }
 
 ISA_TESTS(bits, rows_without_neighbours, check_neighbours)
+
+static void vary_packing(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    for (int axes = 1; axes < 4; axes++) {
+        struct spec packed = *spec;
+        if (axes & 1)
+            spec_pack_queries(&packed, axes - 1);
+        if (axes & 2)
+            spec_pack_keys(&packed, axes);
+        expect_same(reference, &packed, engine, "packed");
+    }
+}
+
+static void check_packing(attend_isa isa)
+{
+    vary_bases(isa, vary_packing);
+}
+
+ISA_TESTS(bits, packed_and_padded, check_packing)
+
+/* Flags of 8 keys to a byte, and flags of the last keys alone, where the ones before are visible. */
+static void vary_flags(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    struct spec bits = *spec;
+    if (spec->visibility == VISIBLE_ALL)
+        return;
+    bits.with_bits = true;
+    expect_same(reference, &bits, engine, "flags as bits");
+    pad_spec(&bits, 13, 5); /* the item's first flag is inside a byte */
+    expect_same(reference, &bits, engine, "flags as bits from inside a byte");
+    bits = *spec;
+    bits.visible_tail = spec->keys;
+    expect_same(reference, &bits, engine, "flags of as many last keys as there are");
+    bits.visible_tail = spec->keys + 9;
+    bits.with_bits = true;
+    expect_same(reference, &bits, engine, "flags of more last keys than there are, as bits");
+}
+
+static void check_flags(attend_isa isa)
+{
+    vary_bases(isa, vary_flags);
+}
+
+ISA_TESTS(bits, flags_as_bits_and_bytes, check_flags)
+
+/* Options that are given but change nothing. */
+static void open_sample(struct sample *sample)
+{
+    float *slopes = (float *)sample->numbers.data, *sinks = slopes + sample->spec.heads;
+    memset(sample->visible.memory.data, 0xff, sample->visible.memory.bytes);
+    memset(sample->bias.memory.data, 0, sample->bias.memory.bytes);
+    for (int64_t head = 0; head < sample->spec.heads; head++) {
+        slopes[head] = 0.0f;
+        sinks[head] = -INFINITY;
+    }
+}
+
+static void vary_openness(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    if (spec->visibility != VISIBLE_ALL || spec->with_sinks)
+        return;
+    for (int bits = 0; bits < 2; bits++) {
+        struct spec open = *spec;
+        struct sample sample;
+        open.visibility = VISIBLE_FULL;
+        open.with_bits = bits;
+        open.with_bias = open.with_alibi = open.with_sinks = open.with_prefix = true;
+        if (!(spec->flags & ATTEND_WINDOW))
+            spec_set_window(&open, -1, -1);
+        sample_make(&sample, &open);
+        open_sample(&sample);
+        expect_ok(sample_forward(&sample, engine));
+        expect_verdict(compare_samples(reference, &sample), "options that change nothing");
+        sample_free(&sample);
+    }
+}
+
+static void check_openness(attend_isa isa)
+{
+    vary_bases(isa, vary_openness);
+}
+
+ISA_TESTS(bits, options_that_change_nothing, check_openness)
 
 static void vary_groups(attend_engine *engine, const struct spec *spec, const struct sample *reference)
 {

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROWS = 12, MOST_KEYS = 12, MOST_HEADS = 8 };
+enum { MOST_ROWS = 12, MOST_KEYS = 66, MOST_BIASES = 12, MOST_ITEMS = 4 };
 
 /* Width 1 and scale 1 unless said. Data is that of one batch item and in BHSD order. */
 struct little {
@@ -16,15 +16,21 @@ struct little {
     int64_t rows, keys;
     int64_t heads, kv_heads; /* 0: 1 */
     int64_t d_v;             /* 0: 1 */
-    float query[MOST_ROWS], key[MOST_KEYS], value[MOST_KEYS * 2];
-    const char *visible; /* a plane of rows·keys of 1 and 0; NULL: none */
+    float query[28], key[MOST_KEYS], value[MOST_KEYS * 2];
+    const char *visible; /* a plane of rows·keys of 1 and 0; NULL: none. Given as bytes, as bits, and as a bias of 0 and -inf */
+    bool with_bias;
+    float bias[MOST_BIASES]; /* a plane of rows·keys */
+    float softcap;
+    int64_t prefix;
+    int64_t items; /* 0: one; more: packed, by these offsets */
+    int64_t query_offsets[MOST_ITEMS + 1], key_offsets[MOST_ITEMS + 1];
     bool with_length, with_rows; /* pass the next two */
     int64_t key_length, query_length;
     bool causal;
     attend_diagonal diagonal;
     uint32_t flags;
     int64_t window_left, window_right;
-    float output[MOST_ROWS * 2], lse[MOST_ROWS];
+    float output[28], lse[28];
 };
 
 #define LN2 0.69314718f
@@ -33,6 +39,9 @@ struct little {
 #define TOP_LEFT .causal = true, .diagonal = ATTEND_DIAGONAL_TOP_LEFT
 #define WINDOW(left, right) .flags = ATTEND_WINDOW, .window_left = left, .window_right = right
 #define BOTTOM_RIGHT .causal = true, .diagonal = ATTEND_DIAGONAL_BOTTOM_RIGHT
+#define BIAS(...) .with_bias = true, .bias = { __VA_ARGS__ }
+#define PACKED(count) .items = count, .flags = ATTEND_PACKED_QUERIES | ATTEND_PACKED_KEYS
+#define KEPT NAN /* what the tests put there before the run is NaN */
 
 /* A key in sight (1) and a poisoned one behind: output and LSE are those of the first. */
 #define BEHIND(what, poison)                                                                                        \
@@ -44,6 +53,8 @@ struct little {
       .value = { poison, 5 }, .output = { 5 }, .lse = { 1 } },                                                        \
     { what " behind the window", 1, 2, WINDOW(-1, 0), .diagonal = ATTEND_DIAGONAL_TOP_LEFT, .query = { 1 },       \
       .key = { 1, poison }, .value = { 5, poison }, .output = { 5 }, .lse = { 1 } },                                  \
+    { what " hidden by the bias", 1, 2, BIAS(0, -INFINITY), .query = { 1 }, .key = { 1, poison },                   \
+      .value = { 5, poison }, .output = { 5 }, .lse = { 1 } },                                                        \
     { what " behind the causal edge", 1, 2, TOP_LEFT, .query = { 1 }, .key = { 1, poison },                      \
       .value = { 5, poison }, .output = { 5 }, .lse = { 1 } }
 
@@ -117,6 +128,55 @@ static const struct little littles[] = {
     { "two scores of -3e38", 1, 2, .query = { 1 }, .key = { -3e38f, -3e38f }, .value = { 10, 20 }, .output = { 15 },
       .lse = { -3e38f } },
 
+    { "a bias of -FLT_MAX on both keys", 1, 2, BIAS(-FLT_MAX, -FLT_MAX), .query = { 1 }, .key = { 1, 1 }, .value = { 10, 20 },
+      .output = { 15 }, .lse = { -FLT_MAX } },
+    { "a bias of -FLT_MAX on one key", 1, 2, BIAS(0, -FLT_MAX), .query = { 1 }, .key = { 1, 1 }, .value = { 10, 20 },
+      .output = { 10 }, .lse = { 1 } },
+    { "a bias of -FLT_MAX under a score of -FLT_MAX weighs nothing", 1, 2, BIAS(-FLT_MAX, 0), .query = { 1 },
+      .key = { -FLT_MAX, 1 }, .value = { 10, 20 }, .output = { 20 }, .lse = { 1 } },
+    { "a bias shifts", 1, 2, BIAS(LN2, 0), .value = { 3, 9 }, .output = { 5 }, .lse = { LN3 } },
+    { "a bias of NaN shows", 2, 2, BIAS(0, NAN, 0, 0), .value = { 1, 2 }, .output = { NAN, 1.5f }, .lse = { NAN, LN2 } },
+
+    { "softcap before the mask", 1, 2, .softcap = 1, .visible = "10", .value = { 1, 1000 }, .output = { 1 }, .lse = { 0 } },
+    { "softcap of 65 scores of zero", 1, 65, .softcap = 1, .value = { [0 ... 64] = 1 }, .output = { 1 }, .lse = { 4.174387f } },
+    { "softcap of 5", 1, 2, .softcap = 5, .query = { 2 }, .key = { 3, -3 }, .value = { 1, 0 }, .output = { 0.9997596f },
+      .lse = { 4.1685131f } },
+    { "softcap of an infinite score is the cap", 1, 2, .softcap = 2, .query = { 1 }, .key = { INFINITY, INFINITY },
+      .value = { 1, 2 }, .output = { 1.5f }, .lse = { 2 + LN2 } },
+    { "softcap of a NaN shows", 1, 2, .softcap = 2, .query = { 1 }, .key = { NAN, 0 }, .value = { 1, 2 }, .output = { NAN },
+      .lse = { NAN } },
+
+    { "packed, an item without rows", 2, 8, PACKED(3), .query_offsets = { 0, 1, 1, 2 }, .key_offsets = { 0, 3, 3, 8 },
+      .value = { 1, 2, 3, 10, 20, 30, 40, 50 }, .output = { 2, 30 }, .lse = { LN3, 1.6094379f } },
+    { "packed, an item without keys", 2, 2, PACKED(2), .query_offsets = { 0, 1, 2 }, .key_offsets = { 0, 0, 2 },
+      .value = { 4, 6 }, .output = { 0, 5 }, .lse = { -INFINITY, LN2 } },
+    { "packed, empty items first", 1, 2, PACKED(4), .query_offsets = { 0, 0, 0, 0, 1 }, .key_offsets = { 0, 0, 0, 0, 2 },
+      .value = { 4, 6 }, .output = { 5 }, .lse = { LN2 } },
+    { "packed, all items empty", 2, 2, PACKED(3), .output = { KEPT, KEPT }, .lse = { KEPT, KEPT } },
+    { "packed, rows beyond the last item", 3, 3, PACKED(2), .query_offsets = { 0, 1, 2 }, .key_offsets = { 0, 1, 3 },
+      .value = { 4, 6, 8 }, .output = { 4, 7, KEPT }, .lse = { 0, LN2, KEPT } },
+    { "packed, causal", 4, 4, PACKED(2), BOTTOM_RIGHT, .query_offsets = { 0, 2, 4 }, .key_offsets = { 0, 2, 4 },
+      .value = { 1, 3, 5, 9 }, .output = { 1, 2, 5, 7 }, .lse = { 0, LN2, 0, LN2 } },
+
+    { "a window of 2 counting itself", 5, 5, WINDOW(1, 0), .value = { 1, 2, 3, 4, 5 }, .output = { 1, 1.5f, 2.5f, 3.5f, 4.5f },
+      .lse = { 0, LN2, LN2, LN2, LN2 } },
+    { "a window of 1 on both sides", 5, 5, WINDOW(1, 1), .value = { 1, 2, 3, 4, 5 }, .output = { 1.5f, 2, 3, 4, 4.5f },
+      .lse = { LN2, LN3, LN3, LN3, LN2 } },
+    { "a window of 2 at the last of 5 keys", 1, 5, WINDOW(1, 0), .value = { 1, 2, 3, 4, 5 }, .output = { 4.5f }, .lse = { LN2 } },
+    { "a prefix behind the window", 4, 4, WINDOW(0, 0), .prefix = 1, .value = { 1, 3, 5, 7 }, .output = { 1, 2, 3, 4 },
+      .lse = { 0, LN2, LN2, LN2 } },
+    { "a prefix after the causal edge", 3, 3, BOTTOM_RIGHT, .prefix = 2, .value = { 1, 3, 8 }, .output = { 2, 2, 4 },
+      .lse = { LN2, LN2, LN3 } },
+    { "a prefix of more keys than there are", 2, 2, BOTTOM_RIGHT, .prefix = 9, .value = { 1, 3 }, .output = { 2, 2 },
+      .lse = { LN2, LN2 } },
+    { "a prefix that the tensor hides", 2, 3, WINDOW(0, 0), .prefix = 1, .visible = "011011", .value = { 1, 3, 5 },
+      .output = { 3, 5 }, .lse = { 0, 0 } },
+
+    { "28 heads on 4", 1, 1, 28, 4, .value = { 10, 20, 30, 40 },
+      .output = { 10, 10, 10, 10, 10, 10, 10, 20, 20, 20, 20, 20, 20, 20, 30, 30, 30, 30, 30, 30, 30, 40, 40, 40, 40, 40, 40, 40 },
+      .lse = { 0 } },
+    { "12 heads on 2", 1, 1, 12, 2, .value = { 10, 20 }, .output = { 10, 10, 10, 10, 10, 10, 20, 20, 20, 20, 20, 20 },
+      .lse = { 0 } },
     { "4 heads on 2", 1, 1, 4, 2, .value = { 10, 20 }, .output = { 10, 10, 20, 20 }, .lse = { 0 } },
     { "6 heads on 1", 1, 1, 6, 1, .value = { 10 }, .output = { 10, 10, 10, 10, 10, 10 }, .lse = { 0 } },
     { "6 heads on 2", 1, 1, 6, 2, .value = { 10, 20 }, .output = { 10, 10, 10, 20, 20, 20 }, .lse = { 0 } },
@@ -141,8 +201,13 @@ static const struct little littles[] = {
     { "no keys at all", 2, 0, .query = { 1, 1 }, .output = { 0, 0 }, .lse = { -INFINITY, -INFINITY } },
 };
 
+/* Ways to give a plane of flags. */
+enum form { AS_BYTES, AS_BITS, AS_BIAS, FORMS };
+
 struct little_run {
-    struct box query, key, value, visible, output, lse;
+    struct box query, key, value, visible, bias, output, lse;
+    unsigned char bits[MOST_ROWS * 2];
+    attend_tensor bit_view;
     attend_problem problem;
     attend_args args;
 };
@@ -159,46 +224,70 @@ static void make_boxes(struct little_run *run, const struct little *little, int6
 {
     int64_t query[4] = { 1, heads, little->rows, 1 }, key[4] = { 1, kv_heads, little->keys, 1 };
     int64_t value[4] = { 1, kv_heads, little->keys, d_v }, output[4] = { 1, heads, little->rows, d_v };
-    int64_t visible[4] = { 1, heads, little->rows, little->keys };
+    int64_t plane[4] = { 1, heads, little->rows, little->keys };
     box_make(&run->query, LAYOUT_BHSD, 0, ATTEND_F32, query, GUARD_AFTER);
     box_make(&run->key, LAYOUT_BHSD, 0, ATTEND_F32, key, GUARD_AFTER);
     box_make(&run->value, LAYOUT_BHSD, 0, ATTEND_F32, value, GUARD_AFTER);
     box_make(&run->output, LAYOUT_BHSD, 0, ATTEND_F32, output, GUARD_AFTER);
     box_make(&run->lse, LAYOUT_BHSD, 0, ATTEND_F32, query, GUARD_AFTER);
-    box_make(&run->visible, LAYOUT_BHSD, SHARED_HEADS, ATTEND_BOOL, visible, GUARD_AFTER);
+    box_make(&run->visible, LAYOUT_BHSD, SHARED_HEADS, ATTEND_BOOL, plane, GUARD_AFTER);
+    box_make(&run->bias, LAYOUT_BHSD, SHARED_HEADS, ATTEND_F32, plane, GUARD_AFTER);
     fill_box(&run->query, little->query);
     fill_box(&run->key, little->key);
     fill_box(&run->value, little->value);
-    for (int64_t i = 0; little->visible && i < little->rows * little->keys; i++)
-        *(char *)box_at(&run->visible, 0, 0, i / little->keys, i % little->keys) = little->visible[i] == '1';
+    for (int64_t i = 0; i < little->rows * little->keys; i++) {
+        const int64_t row = i / little->keys, column = i % little->keys;
+        const bool seen = !little->visible || little->visible[i] == '1';
+        *(char *)box_at(&run->visible, 0, 0, row, column) = seen;
+        if (little->visible || little->with_bias)
+            *(float *)box_at(&run->bias, 0, 0, row, column) = little->with_bias ? little->bias[i] : seen ? 0.0f : -INFINITY;
+        if (little->visible && seen)
+            run->bits[row] |= (unsigned char)(1u << column);
+    }
+    run->bit_view = (attend_tensor){ .struct_size = sizeof run->bit_view, .data = run->bits, .dtype = ATTEND_BIT,
+                                     .stride = { 0, 0, 8, 1 } };
 }
 
-static void make_little(struct little_run *run, const struct little *little)
+static void give_flags(struct little_run *run, const struct little *little, enum form form)
 {
+    const bool flags = little->visible != NULL;
+    if (flags && form != AS_BIAS)
+        run->args.visible = form == AS_BITS ? &run->bit_view : &run->visible.view;
+    if (little->with_bias || (flags && form == AS_BIAS))
+        run->args.bias = &run->bias.view;
+}
+
+static void make_little(struct little_run *run, const struct little *little, enum form form)
+{
+    memset(run, 0, sizeof *run);
     int64_t heads = little->heads ? little->heads : 1, kv_heads = little->kv_heads ? little->kv_heads : 1;
     int64_t d_v = little->d_v ? little->d_v : 1;
     cr_assert(!little->visible || (int64_t)strlen(little->visible) == little->rows * little->keys, "%s", little->name);
     make_boxes(run, little, heads, kv_heads, d_v);
-    run->problem = (attend_problem){ .struct_size = sizeof run->problem, .batch = 1, .heads = heads,
+    run->problem = (attend_problem){ .struct_size = sizeof run->problem, .batch = little->items ? little->items : 1, .heads = heads,
                                      .kv_heads = kv_heads, .rows = little->rows, .keys = little->keys, .d_k = 1,
                                      .d_v = d_v,
                                      .flags = ATTEND_EXPLICIT_SCALE | little->flags, .scale = 1.0f,
                                      .causal = little->causal, .diagonal = little->diagonal,
-                                     .window_left = little->window_left, .window_right = little->window_right };
+                                     .window_left = little->window_left, .window_right = little->window_right,
+                                     .softcap = little->softcap };
     run->args = (attend_args)ATTEND_ARGS_INIT;
     run->args.query = &run->query.view;
     run->args.key = &run->key.view;
     run->args.value = &run->value.view;
     run->args.output = &run->output.view;
     run->args.lse = &run->lse.view;
-    run->args.visible = little->visible ? &run->visible.view : NULL;
+    give_flags(run, little, form);
+    run->args.prefix_lengths = little->prefix ? &little->prefix : NULL;
+    run->args.query_offsets = little->items ? little->query_offsets : NULL;
+    run->args.key_offsets = little->items ? little->key_offsets : NULL;
     run->args.key_lengths = little->with_length ? &little->key_length : NULL;
     run->args.query_lengths = little->with_rows ? &little->query_length : NULL;
 }
 
 static void free_little(struct little_run *run)
 {
-    struct box *boxes[] = { &run->query, &run->key, &run->value, &run->visible, &run->output, &run->lse };
+    struct box *boxes[] = { &run->query, &run->key, &run->value, &run->visible, &run->bias, &run->output, &run->lse };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
         box_free(boxes[i]);
 }
@@ -217,19 +306,24 @@ static void expect_numbers(const struct box *box, const float *right, const char
     }
 }
 
+static void check_little(attend_engine *engine, const struct little *little, enum form form)
+{
+    struct little_run run;
+    make_little(&run, little, form);
+    attend_status status = attend_forward(engine, &run.problem, &run.args);
+    cr_assert(status == ATTEND_OK, "%s: %s", little->name, attend_last_error());
+    expect_numbers(&run.output, little->output, "output", little->name);
+    expect_numbers(&run.lse, little->lse, "lse", little->name);
+    free_little(&run);
+}
+
 static void check_littles(attend_isa isa)
 {
     attend_engine *engines[] = { need_engine(isa, 1, 0), need_engine(isa, 1, IN_TEAM), need_engine(isa, 2, IN_TEAM) };
     for (size_t i = 0; i < sizeof littles / sizeof *littles; i++)
-        for (size_t e = 0; e < sizeof engines / sizeof *engines; e++) {
-            struct little_run run;
-            make_little(&run, &littles[i]);
-            attend_status status = attend_forward(engines[e], &run.problem, &run.args);
-            cr_assert(status == ATTEND_OK, "%s: %s", littles[i].name, attend_last_error());
-            expect_numbers(&run.output, littles[i].output, "output", littles[i].name);
-            expect_numbers(&run.lse, littles[i].lse, "lse", littles[i].name);
-            free_little(&run);
-        }
+        for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
+            for (int form = 0; form < (littles[i].visible && !littles[i].with_bias ? FORMS : 1); form++)
+                check_little(engines[e], &littles[i], (enum form)form);
     for (size_t e = 0; e < sizeof engines / sizeof *engines; e++)
         attend_engine_destroy(engines[e]);
 }

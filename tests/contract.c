@@ -12,6 +12,7 @@ struct row_problem {
     const attend_problem *problem;
     const attend_args *args;
     int64_t item, head, kv_head, row;
+    int64_t row_item, kv_item; /* in the tensors: 0 where packed */
     int64_t key_start, keys;
     int64_t diagonal;
     float scale;
@@ -41,11 +42,9 @@ static float contract_exp(float x)
     static const float c[] = { 1.0f, 0x1.fffff8p-1f, 0x1.fffdbcp-2f, 0x1.555a28p-3f, 0x1.573bd2p-5f, 0x1.0fa7cap-7f };
     if (isnan(x))
         return x;
-    if (x < -87.0f)
+    if (x < -64.0f)
         return 0.0f;
     float n = fmaf(x, 0x1.715476p+0f, 12583038.0f) - 12583038.0f; /* the nearest whole number to x·log2(e), rounded once */
-    if (n < -125.0f)
-        return 0.0f;
     float r = fmaf(n, -0x1.62e43p-1f, x), p = c[5];
     for (int i = 4; i >= 0; i--)
         p = fmaf(p, r, c[i]);
@@ -75,30 +74,72 @@ static float element(const attend_tensor *tensor, int64_t b, int64_t h, int64_t 
                                          d * tensor->stride[3]];
 }
 
-static bool is_visible(const struct row_problem *p, int64_t j)
+/* The causal rule and the window, but for the prefix. */
+static bool is_allowed(const struct row_problem *p, int64_t j)
 {
     const int64_t before = p->diagonal - j; /* how far the key lies before the row's own */
-    if (j >= p->keys || (p->problem->causal && before < 0))
-        return false;
-    if (p->problem->flags & ATTEND_WINDOW) {
-        const int64_t left = p->problem->window_left, right = p->problem->window_right;
-        if ((left >= 0 && before > left) || (right >= 0 && before < -right))
-            return false;
-    }
-    const attend_tensor *visible = p->args->visible;
-    if (!visible)
+    if (p->args->prefix_lengths && j < p->args->prefix_lengths[p->item])
         return true;
-    return ((const uint8_t *)visible->data)[p->item * visible->stride[0] + p->head * visible->stride[1] +
-                                            p->row * visible->stride[2] + (p->key_start + j) * visible->stride[3]] != 0;
+    if (p->problem->causal && before < 0)
+        return false;
+    if (!(p->problem->flags & ATTEND_WINDOW))
+        return true;
+    const int64_t left = p->problem->window_left, right = p->problem->window_right;
+    return (left < 0 || before <= left) && (right < 0 || before >= -right);
+}
+
+static bool is_flagged(const struct row_problem *p, int64_t j)
+{
+    const attend_tensor *visible = p->args->visible;
+    const int64_t tail = p->args->visible_tail, column = tail > 0 ? j - (p->keys - tail) : p->key_start + j;
+    if (!visible || column < 0)
+        return true;
+    const int64_t at = p->row_item * visible->stride[0] + p->head * visible->stride[1] + p->row * visible->stride[2];
+    const uint8_t *flags = visible->data;
+    if (visible->dtype == ATTEND_BIT)
+        return (flags[at / 8 + column / 8] & 1u << column % 8) != 0;
+    return flags[at + column * visible->stride[3]] != 0;
+}
+
+static float bias_of(const struct row_problem *p, int64_t j)
+{
+    return element(p->args->bias, p->row_item, p->head, p->row, p->key_start + j);
+}
+
+static bool is_visible(const struct row_problem *p, int64_t j)
+{
+    return j < p->keys && is_allowed(p, j) && is_flagged(p, j) && !(p->args->bias && bias_of(p, j) == -INFINITY);
+}
+
+/* T: the hyperbolic tangent. */
+static float contract_tanh(float y)
+{
+    static const float top[] = { 1.0f, 0x1.12330ep-3f, 0x1.cb5ba6p-9f, 0x1.5c5fbep-16f, 0x1.d32984p-27f };
+    static const float bottom[] = { 1.0f, 0x1.de6ee2p-2f, 0x1.a887d2p-6f, 0x1.5a186ep-12f, 0x1.a67a7ep-21f };
+    const float limited = y > 8.4f ? 8.4f : y < -8.4f ? -8.4f : y, z = limited * limited;
+    float p = top[4], q = bottom[4];
+    for (int i = 3; i >= 0; i--) {
+        p = fmaf(p, z, top[i]);
+        q = fmaf(q, z, bottom[i]);
+    }
+    return limited * p / q;
 }
 
 static float score(const struct row_problem *p, int64_t j)
 {
+    const float softcap = p->problem->softcap;
     float x = 0.0f;
     for (int64_t d = 0; d < p->problem->d_k; d++)
-        x = fmaf(element(p->args->query, p->item, p->head, p->row, d),
-                 element(p->args->key, p->item, p->kv_head, p->key_start + j, d), x);
-    return x * p->scale;
+        x = fmaf(element(p->args->query, p->row_item, p->head, p->row, d),
+                 element(p->args->key, p->kv_item, p->kv_head, p->key_start + j, d), x);
+    float s = x * p->scale;
+    if (softcap > 0.0f)
+        s = fmaf(softcap, contract_tanh(s * (1.0f / softcap)), 0.0f);
+    if (p->args->bias)
+        s = s + bias_of(p, j);
+    if (p->args->alibi_slopes)
+        s = fmaf(-p->args->alibi_slopes[p->head], (float)(p->diagonal < j ? j - p->diagonal : p->diagonal - j), s);
+    return s;
 }
 
 /* Step 5 for one column. */
@@ -109,7 +150,7 @@ static float value_sum(const struct row_problem *p, int64_t first, const bool *s
         float x = 0.0f;
         for (int j = chain; j < chain + CHAIN; j++)
             if (seen[j])
-                x = fmaf(weight[j], element(p->args->value, p->item, p->kv_head, p->key_start + first + j, d), x);
+                x = fmaf(weight[j], element(p->args->value, p->kv_item, p->kv_head, p->key_start + first + j, d), x);
         sum = chain == 0 ? x : sum + x;
     }
     return sum;
@@ -154,15 +195,32 @@ static void merge(struct partial *row, const struct partial *tile, int64_t d_v)
         row->sum[d] = fmaf(tile->sum[d], beta, row->sum[d] * alpha);
 }
 
+/* Step 7 with a sink: one more score, in the denominator alone. */
+static void admit_sink(struct partial *row, float sink, int64_t d_v)
+{
+    if (sink == -INFINITY)
+        return;
+    const float largest = row->largest > sink ? row->largest : sink, share = contract_exp(row->largest - largest);
+    const float grown = row->total * share;
+    row->total = grown + contract_exp(sink - largest);
+    for (int64_t d = 0; d < d_v; d++)
+        row->sum[d] = row->sum[d] * share;
+}
+
 static struct row_problem describe_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head,
                                        int64_t row)
 {
-    const int64_t key_start = args->key_starts ? args->key_starts[item] : 0;
-    const int64_t row_start = args->query_starts ? args->query_starts[item] : 0;
+    const int64_t *key_offsets = args->key_offsets, *query_offsets = args->query_offsets;
+    const int64_t key_start = key_offsets ? key_offsets[item] : args->key_starts ? args->key_starts[item] : 0;
+    const int64_t row_start = query_offsets ? query_offsets[item] : args->query_starts ? args->query_starts[item] : 0;
     const int64_t all_keys = args->keys == ATTEND_PLANNED ? problem->keys : args->keys;
     const int64_t all_rows = args->rows == ATTEND_PLANNED ? problem->rows : args->rows;
-    const int64_t keys = args->key_lengths ? args->key_lengths[item] : all_keys - key_start;
-    const int64_t rows = args->query_lengths ? args->query_lengths[item] : all_rows - row_start;
+    const int64_t keys = key_offsets         ? key_offsets[item + 1] - key_start
+                         : args->key_lengths ? args->key_lengths[item]
+                                             : all_keys - key_start;
+    const int64_t rows = query_offsets         ? query_offsets[item + 1] - row_start
+                         : args->query_lengths ? args->query_lengths[item]
+                                               : all_rows - row_start;
     const int64_t first = problem->diagonal == ATTEND_DIAGONAL_TOP_LEFT   ? 0
                           : problem->diagonal == ATTEND_DIAGONAL_POSITION ? args->positions[item]
                                                                           : keys - rows;
@@ -173,6 +231,8 @@ static struct row_problem describe_row(const attend_problem *problem, const atte
         .head = head,
         .kv_head = head / (problem->heads / problem->kv_heads),
         .row = row,
+        .row_item = query_offsets ? 0 : item,
+        .kv_item = key_offsets ? 0 : item,
         .key_start = key_start,
         .keys = keys,
         .diagonal = first + row - row_start,
@@ -183,6 +243,12 @@ static struct row_problem describe_row(const attend_problem *problem, const atte
 static float canonical(float x)
 {
     return isfinite(x) ? x : from_bits(0x7fc00000);
+}
+
+/* A of a partial: only NaN is rewritten. */
+static float given_out(float sum)
+{
+    return isnan(sum) ? from_bits(0x7fc00000) : sum + 0.0f;
 }
 
 void contract_attend_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head, int64_t row,
@@ -200,7 +266,9 @@ void contract_attend_row(const attend_problem *problem, const attend_args *args,
             whole = tile;
         any = true;
     }
-    for (int64_t d = 0; d < problem->d_v; d++)
-        output[d] = any ? canonical(whole.sum[d] / whole.total) + 0.0f : 0.0f;
     *lse = any ? canonical(whole.largest + contract_log(whole.total)) : -INFINITY;
+    if (args->sinks && any)
+        admit_sink(&whole, args->sinks[head], problem->d_v);
+    for (int64_t d = 0; d < problem->d_v; d++)
+        output[d] = !any ? 0.0f : args->maximum ? given_out(whole.sum[d]) : canonical(whole.sum[d] / whole.total) + 0.0f;
 }

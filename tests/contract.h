@@ -5,7 +5,8 @@
 
 #include "attend/attend.h"
 
-/* output[d_v] and *lse of a row inside the item's query range; item, head and row are absolute. */
+/* output[d_v], or A where args ask for partials, and *lse of a row inside the item's query range; item and head are absolute, and row is the
+ * query tensor's. */
 void contract_attend_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head, int64_t row,
                          float *output, float *lse);
 

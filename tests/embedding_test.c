@@ -2,6 +2,7 @@
  * behind, the log arrives, the default engine works, and names and texts are what the header says. */
 #include "tests/help_suite.h"
 
+#include <fenv.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -370,11 +371,12 @@ Test(embedding, explain_counts_what_is_visible, .timeout = 60)
 
 Test(embedding, names, .timeout = 60)
 {
-    static const char *const statuses[] = { "ok", "argument", "unsupported", "memory", "system", "capacity", "forked" };
+    static const char *const statuses[] = { "ok", "argument", "unsupported", "memory", "system", "capacity", "forked",
+                                            "cancelled", "timeout" };
     char version[64];
     snprintf(version, sizeof version, "%d.%d.%d", ATTEND_VERSION_MAJOR, ATTEND_VERSION_MINOR, ATTEND_VERSION_PATCH);
     cr_expect_str_eq(attend_version(), version);
-    for (int status = 0; status < 7; status++)
+    for (int status = 0; status < 9; status++)
         cr_expect_str_eq(attend_status_name((attend_status)status), statuses[status]);
     cr_expect_not_null(attend_status_name((attend_status)1234));
     cr_expect_str_eq(attend_isa_name(ATTEND_ISA_AUTO), "auto");
@@ -384,6 +386,35 @@ Test(embedding, names, .timeout = 60)
     cr_expect_str_eq(attend_isa_name(ATTEND_ISA_NEON), "neon");
     cr_expect_null(attend_isa_name((attend_isa)99));
     cr_expect_null(attend_isa_name((attend_isa)-1));
+}
+
+/* Press, Smith and Lewis, section 3, and their program for other numbers of heads; whatever the host rounds like. */
+Test(embedding, alibi_slopes, .timeout = 60)
+{
+    static const float root = 0.70710678118654752f; /* 2^-0.5 */
+    static const float one[] = { 0x1p-8f }, two[] = { 0x1p-4f, 0x1p-8f }, three[] = { 0x1p-4f, 0x1p-8f, 0x1p-2f };
+    static const float eight[] = { 0x1p-1f, 0x1p-2f, 0x1p-3f, 0x1p-4f, 0x1p-5f, 0x1p-6f, 0x1p-7f, 0x1p-8f };
+    const float twelve[] = { 0x1p-1f, 0x1p-2f, 0x1p-3f, 0x1p-4f, 0x1p-5f,     0x1p-6f,
+                             0x1p-7f, 0x1p-8f, root,    root / 2, root / 4, root / 8 };
+    const struct {
+        int64_t heads;
+        const float *slopes;
+    } cases[] = { { 1, one }, { 2, two }, { 3, three }, { 8, eight }, { 12, twelve } };
+    const int rounding = fegetround();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float slopes[13] = { [12] = 7 };
+        slopes[cases[i].heads] = 7;
+        fesetround(i % 2 ? FE_UPWARD : FE_TOWARDZERO);
+        const attend_status status = attend_alibi_slopes(cases[i].heads, slopes);
+        fesetround(rounding);
+        cr_expect(status == ATTEND_OK);
+        for (int64_t h = 0; h < cases[i].heads; h++)
+            cr_expect(slopes[h] == cases[i].slopes[h], "head %d of %d: %a", (int)h, (int)cases[i].heads, (double)slopes[h]);
+        cr_expect(slopes[cases[i].heads] == 7);
+    }
+    cr_expect(attend_alibi_slopes(0, NULL) == ATTEND_OK);
+    cr_expect(attend_alibi_slopes(2, NULL) == ATTEND_ERR_ARGUMENT && strstr(attend_last_error(), "slopes"));
+    cr_expect(attend_alibi_slopes(-1, NULL) == ATTEND_ERR_ARGUMENT && strstr(attend_last_error(), "heads"));
 }
 
 Test(embedding, instruction_sets_are_best_first, .timeout = 60)

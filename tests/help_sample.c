@@ -73,6 +73,33 @@ static void fill_keys(struct sample *sample)
                 fill_key(sample, item, head, key);
 }
 
+/* The key of a column of flags, counted from the item's first; -1 for none of its own. */
+static int64_t flagged_key(const struct spec *spec, int64_t item, int64_t column)
+{
+    if (spec->visible_tail == 0)
+        return logical_key(spec, item, column);
+    int64_t j = spec->key_lengths[item] - spec->visible_tail + column;
+    return j >= 0 ? j : -1;
+}
+
+static void put_flag(const struct sample *sample, int64_t item, int64_t head, int64_t row, int64_t column, unsigned char flag)
+{
+    const struct box *box = &sample->visible;
+    if (box->view.dtype == ATTEND_BOOL) {
+        *(unsigned char *)box_at(box, item, head, row, column) = flag;
+        return;
+    }
+    const int64_t *stride = box->view.stride;
+    const int64_t at = item * stride[0] + head * stride[1] + row * stride[2]; /* whole bytes, and maybe before the first */
+    unsigned char *byte = (unsigned char *)box->view.data + at / 8 + column / 8, bit = (unsigned char)(1u << column % 8);
+    *byte = (unsigned char)(flag ? *byte | bit : *byte & ~bit);
+}
+
+static int64_t visible_columns(const struct spec *spec)
+{
+    return spec->visible_tail > 0 ? spec->visible_tail : spec->keys;
+}
+
 /* Padding is marked visible: only its range may hide it. */
 static void fill_visible(struct sample *sample)
 {
@@ -80,10 +107,40 @@ static void fill_visible(struct sample *sample)
     for (int64_t item = 0; item < spec->batch; item++)
         for (int64_t head = 0; head < spec->heads; head++)
             for (int64_t row = 0; row < spec->rows; row++)
+                for (int64_t column = 0; column < visible_columns(spec); column++) {
+                    int64_t i = logical_row(spec, item, row), j = flagged_key(spec, item, column);
+                    if ((i < 0 && spec->packed_queries) || (j < 0 && spec->packed_keys && spec->visible_tail == 0))
+                        continue; /* another item's */
+                    put_flag(sample, item, head, row, column,
+                             i < 0 || j < 0 ? 1 : spec_visible(spec, spec->label[item], head, i, j));
+                }
+}
+
+/* Eight flags are one byte of the box, whose strides then count bits. */
+static void make_visible(struct sample *sample, unsigned shared)
+{
+    const struct spec *spec = &sample->spec;
+    int64_t extent[4] = { spec->batch, spec->heads, spec->rows, visible_columns(spec) };
+    if (spec->with_bits)
+        extent[3] = (extent[3] + 7) / 8;
+    box_make(&sample->visible, spec->visible_layout, shared, ATTEND_BOOL, extent, spec->side);
+    if (!spec->with_bits)
+        return;
+    sample->visible.view.dtype = ATTEND_BIT;
+    for (int axis = 0; axis < 3; axis++)
+        sample->visible.view.stride[axis] *= 8;
+}
+
+static void fill_bias(struct sample *sample)
+{
+    const struct spec *spec = &sample->spec;
+    for (int64_t item = 0; item < spec->batch; item++)
+        for (int64_t head = 0; head < spec->heads; head++)
+            for (int64_t row = 0; row < spec->rows; row++)
                 for (int64_t key = 0; key < spec->keys; key++) {
                     int64_t i = logical_row(spec, item, row), j = logical_key(spec, item, key);
-                    unsigned char *flag = box_at(&sample->visible, item, head, row, key);
-                    *flag = i < 0 || j < 0 ? 1 : spec_visible(spec, spec->label[item], head, i, j);
+                    if (i >= 0 && j >= 0)
+                        *(float *)box_at(&sample->bias, item, head, row, key) = spec_bias(spec, spec->label[item], head, i, j);
                 }
 }
 
@@ -93,23 +150,27 @@ static void make_inputs(struct sample *sample)
     int64_t query[4] = { spec->batch, spec->heads, spec->rows, spec->d_k };
     int64_t key[4] = { spec->batch, spec->kv_heads, spec->keys, spec->d_k };
     int64_t value[4] = { spec->batch, spec->kv_heads, spec->keys, spec->d_v };
-    if (spec->packed) {
+    const unsigned queries = spec->packed_queries ? SHARED_ITEMS : 0, keys = spec->packed_keys ? SHARED_ITEMS : 0;
+    if (spec->one_buffer) {
         box_make_packed(&sample->query, &sample->key, &sample->value, query, key, value, spec->side);
     } else {
-        box_make(&sample->query, spec->query_layout, spec->query_shared, ATTEND_F32, query, spec->side);
-        box_make(&sample->key, spec->kv_layout, spec->kv_shared, ATTEND_F32, key, spec->side);
-        box_make(&sample->value, spec->kv_layout, spec->kv_shared, ATTEND_F32, value, spec->side);
+        box_make(&sample->query, spec->query_layout, spec->query_shared | queries, ATTEND_F32, query, spec->side);
+        box_make(&sample->key, spec->kv_layout, spec->kv_shared | keys, ATTEND_F32, key, spec->side);
+        box_make(&sample->value, spec->kv_layout, spec->kv_shared | keys, ATTEND_F32, value, spec->side);
     }
     fill_query(sample);
     fill_keys(sample);
+    if (spec->with_bias) {
+        int64_t pairs[4] = { spec->batch, spec->heads, spec->rows, spec->keys };
+        box_make(&sample->bias, spec->bias_layout, spec->bias_shared | queries, ATTEND_F32, pairs, spec->side);
+        fill_bias(sample);
+    }
     if (spec->visibility == VISIBLE_ALL)
         return;
     static const unsigned shared[] = {
         [VISIBLE_BY_KEY] = SHARED_HEADS | SHARED_ROWS, [VISIBLE_BATCH] = SHARED_ITEMS | SHARED_HEADS
     };
-    int64_t visible[4] = { spec->batch, spec->heads, spec->rows, spec->keys };
-    box_make(&sample->visible, spec->visible_layout, spec->visibility == VISIBLE_FULL ? 0 : shared[spec->visibility],
-             ATTEND_BOOL, visible, spec->side);
+    make_visible(sample, queries | (spec->visibility == VISIBLE_FULL ? 0 : shared[spec->visibility]));
     fill_visible(sample);
 }
 
@@ -119,33 +180,67 @@ static void make_outputs(struct sample *sample)
     int64_t output[4] = { spec->batch, spec->heads, spec->rows, spec->d_v };
     int64_t lse[4] = { spec->batch, spec->heads, spec->rows, 1 };
     int64_t pairs[4] = { spec->batch, spec->heads, spec->rows, spec->keys };
-    box_make(&sample->output, spec->output_layout, 0, ATTEND_F32, output, spec->side);
+    int64_t sums[4] = { spec->batch, spec->heads, 1, spec->keys };
+    const unsigned queries = spec->packed_queries ? SHARED_ITEMS : 0, keys = spec->packed_keys ? SHARED_ITEMS : 0;
+    box_make(&sample->output, spec->output_layout, queries, ATTEND_F32, output, spec->side);
     if (spec->with_lse)
-        box_make(&sample->lse, spec->output_layout, 0, ATTEND_F32, lse, spec->side);
+        box_make(&sample->lse, spec->output_layout, queries, ATTEND_F32, lse, spec->side);
     if (spec->with_weights)
-        box_make(&sample->weights, spec->output_layout, 0, ATTEND_F32, pairs, spec->side);
+        box_make(&sample->weights, spec->output_layout, queries, ATTEND_F32, pairs, spec->side);
     if (spec->with_scores)
-        box_make(&sample->scores, spec->output_layout, 0, ATTEND_F32, pairs, spec->side);
+        box_make(&sample->scores, spec->output_layout, queries, ATTEND_F32, pairs, spec->side);
+    if (spec->with_key_sums)
+        box_make(&sample->key_sums, spec->output_layout, keys, ATTEND_F32, sums, spec->side);
+    if (!spec->with_partials)
+        return;
+    box_make(&sample->maximum, spec->output_layout, queries, ATTEND_F32, lse, spec->side);
+    box_make(&sample->total, spec->output_layout, queries, ATTEND_F32, lse, spec->side);
 }
 
 /* The arrays end at a guard page, too. */
 static const int64_t *place_array(struct sample *sample, int which, bool wanted, const int64_t *values)
 {
-    int64_t *array = (int64_t *)sample->arrays.data + which * sample->spec.batch;
+    int64_t *array = (int64_t *)sample->arrays.data + which * (sample->spec.batch + 1);
     memcpy(array, values, (size_t)sample->spec.batch * sizeof *array);
     return wanted ? array : NULL;
+}
+
+/* Starts, and where the last item ends. */
+static const int64_t *place_offsets(struct sample *sample, int which, bool wanted, const int64_t *starts, const int64_t *lengths)
+{
+    const int64_t batch = sample->spec.batch;
+    int64_t *array = (int64_t *)sample->arrays.data + which * (batch + 1);
+    memcpy(array, starts, (size_t)batch * sizeof *array);
+    array[batch] = batch > 0 ? starts[batch - 1] + lengths[batch - 1] : 0;
+    return wanted ? array : NULL;
+}
+
+static void set_numbers(struct sample *sample)
+{
+    const struct spec *spec = &sample->spec;
+    guarded_make(&sample->numbers, 2 * (size_t)spec->heads * sizeof(float), GUARD_AFTER, 0);
+    float *slopes = (float *)sample->numbers.data, *sinks = slopes + spec->heads;
+    for (int64_t head = 0; head < spec->heads; head++) {
+        slopes[head] = spec_slope(spec, head);
+        sinks[head] = spec_sink(spec, head);
+    }
+    sample->args.alibi_slopes = spec->with_alibi ? slopes : NULL;
+    sample->args.sinks = spec->with_sinks ? sinks : NULL;
 }
 
 static void set_arrays(struct sample *sample)
 {
     const struct spec *spec = &sample->spec;
     attend_args *args = &sample->args;
-    guarded_make(&sample->arrays, 5 * (size_t)spec->batch * sizeof(int64_t), GUARD_AFTER, 0);
+    guarded_make(&sample->arrays, 8 * (size_t)(spec->batch + 1) * sizeof(int64_t), GUARD_AFTER, 0);
     args->query_starts = place_array(sample, 0, spec->with_query_starts, spec->query_starts);
     args->query_lengths = place_array(sample, 1, spec->with_query_lengths, spec->query_lengths);
     args->key_starts = place_array(sample, 2, spec->with_key_starts, spec->key_starts);
     args->positions = place_array(sample, 3, spec->diagonal == ATTEND_DIAGONAL_POSITION, spec->positions);
     args->key_lengths = place_array(sample, 4, spec->with_key_lengths, spec->key_lengths);
+    args->prefix_lengths = place_array(sample, 5, spec->with_prefix, spec->prefix_lengths);
+    args->query_offsets = place_offsets(sample, 6, spec->packed_queries, spec->query_starts, spec->query_lengths);
+    args->key_offsets = place_offsets(sample, 7, spec->packed_keys, spec->key_starts, spec->key_lengths);
 }
 
 static void set_problem(attend_problem *problem, const struct spec *spec)
@@ -164,6 +259,7 @@ static void set_problem(attend_problem *problem, const struct spec *spec)
     problem->diagonal = spec->diagonal;
     problem->window_left = spec->window_left;
     problem->window_right = spec->window_right;
+    problem->softcap = spec->softcap;
 }
 
 void sample_make(struct sample *sample, const struct spec *spec)
@@ -184,21 +280,29 @@ void sample_make(struct sample *sample, const struct spec *spec)
     args->weights = spec->with_weights ? &sample->weights.view : NULL;
     args->scores = spec->with_scores ? &sample->scores.view : NULL;
     args->visible = spec->visibility != VISIBLE_ALL ? &sample->visible.view : NULL;
+    args->visible_tail = spec->visibility != VISIBLE_ALL ? spec->visible_tail : 0;
+    args->bias = spec->with_bias ? &sample->bias.view : NULL;
+    args->key_sums = spec->with_key_sums ? &sample->key_sums.view : NULL;
+    args->maximum = spec->with_partials ? &sample->maximum.view : NULL;
+    args->total = spec->with_partials ? &sample->total.view : NULL;
     set_arrays(sample);
+    set_numbers(sample);
 }
 
 void sample_free(struct sample *sample)
 {
-    struct box *boxes[] = { &sample->query,  &sample->key, &sample->value,   &sample->visible,
-                            &sample->output, &sample->lse, &sample->weights, &sample->scores };
+    struct box *boxes[] = { &sample->query,   &sample->key,    &sample->value,    &sample->visible, &sample->bias,    &sample->output,
+                            &sample->lse,     &sample->weights, &sample->scores,  &sample->key_sums, &sample->maximum, &sample->total };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
         box_free(boxes[i]);
     guarded_free(&sample->arrays);
+    guarded_free(&sample->numbers);
 }
 
 void sample_reset(struct sample *sample)
 {
-    struct box *boxes[] = { &sample->output, &sample->lse, &sample->weights, &sample->scores };
+    struct box *boxes[] = { &sample->output,   &sample->lse,     &sample->weights, &sample->scores,
+                            &sample->key_sums, &sample->maximum, &sample->total };
     for (size_t i = 0; i < sizeof boxes / sizeof *boxes; i++)
         if (boxes[i]->memory.map)
             guarded_poison(&boxes[i]->memory);
@@ -269,10 +373,11 @@ void sample_poison_hidden(struct sample *sample)
     for (int64_t item = 0; item < spec->batch; item++)
         for (int64_t head = 0; head < spec->kv_heads; head++)
             for (int64_t key = 0; key < spec->keys; key++)
-                if (!seen[(item * spec->kv_heads + head) * spec->keys + key])
+                if (!seen[(item * spec->kv_heads + head) * spec->keys + key] &&
+                    !(spec->packed_keys && logical_key(spec, item, key) < 0))
                     poison_key(sample, item, head, key);
     free(seen);
-    if (spec->packed)
+    if (spec->one_buffer)
         return;
     trap_padding(sample, &sample->key);
     trap_padding(sample, &sample->value);

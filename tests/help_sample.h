@@ -9,9 +9,10 @@ struct sample {
     struct spec spec;
     attend_problem problem;
     attend_args args;
-    struct box query, key, value, visible;
-    struct box output, lse, weights, scores;
-    struct guarded arrays; /* starts, lengths and positions */
+    struct box query, key, value, visible, bias;
+    struct box output, lse, weights, scores, key_sums, maximum, total;
+    struct guarded arrays;  /* starts, lengths, positions, prefixes and offsets */
+    struct guarded numbers; /* slopes and sinks */
 };
 
 /* args points into *sample, which must stay where it is. Padding keys and rows hold poison. The spec's text is what a
@@ -50,7 +51,7 @@ struct rows {
 };
 const char *compare_rows(struct rows one, struct rows other, int64_t count);
 
-/* Output and LSE of all real rows of two samples with the same items, heads and rows. */
+/* Output and LSE of all real rows, and key sums of all real keys, of two samples with the same items, heads and rows. */
 const char *compare_samples(const struct sample *one, const struct sample *other);
 
 #endif

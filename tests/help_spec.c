@@ -68,6 +68,34 @@ double spec_work(const struct spec *spec)
            (double)(spec->d_k + spec->d_v + 4);
 }
 
+void spec_pack_queries(struct spec *spec, int64_t beyond)
+{
+    int64_t total = 0;
+    for (int64_t item = 0; item < spec->batch; item++) {
+        spec->query_starts[item] = total;
+        total += spec->query_lengths[item];
+    }
+    spec->rows = total + beyond;
+    spec->flags |= ATTEND_PACKED_QUERIES;
+    spec->packed_queries = true;
+    spec->with_query_starts = spec->with_query_lengths = spec->one_buffer = false;
+    spec->query_shared &= ~(unsigned)SHARED_ROWS & ~(unsigned)SHARED_ITEMS;
+}
+
+void spec_pack_keys(struct spec *spec, int64_t beyond)
+{
+    int64_t total = 0;
+    for (int64_t item = 0; item < spec->batch; item++) {
+        spec->key_starts[item] = total;
+        total += spec->key_lengths[item];
+    }
+    spec->keys = total + beyond;
+    spec->flags |= ATTEND_PACKED_KEYS;
+    spec->packed_keys = true;
+    spec->with_key_starts = spec->with_key_lengths = spec->one_buffer = false;
+    spec->kv_shared &= ~(unsigned)SHARED_ITEMS;
+}
+
 static int64_t pick_size(struct dice *dice, const int64_t *edges, size_t count, int64_t most)
 {
     if (dice_between(dice, 0, 2) == 0)
@@ -156,7 +184,7 @@ static void pick_layouts(struct spec *spec, struct dice *dice)
     spec->kv_layout = (enum layout)dice_between(dice, 0, LAYOUT_COUNT - 1);
     spec->output_layout = (enum layout)dice_between(dice, 0, LAYOUT_COUNT - 1);
     spec->visible_layout = (enum layout)dice_between(dice, 0, LAYOUT_COUNT - 1);
-    spec->packed = spec->rows == spec->keys && dice_between(dice, 0, 1);
+    spec->one_buffer = spec->rows == spec->keys && dice_between(dice, 0, 1);
     if (dice_between(dice, 0, 5) == 0)
         spec->query_shared = (unsigned)dice_between(dice, 0, 7);
     if (dice_between(dice, 0, 5) == 0)
@@ -189,6 +217,70 @@ static void pick_window(struct spec *spec, struct dice *dice)
         spec->positions[0] = (dice_between(dice, 0, 1) ? 1 : -1) * (INT64_C(1) << dice_between(dice, 9, 60));
 }
 
+static bool one_in(struct dice *dice, int64_t n)
+{
+    return dice_between(dice, 1, n) == 1;
+}
+
+static void pick_scores(struct spec *spec, struct dice *dice)
+{
+    static const float softcaps[] = { 1.0f, 5.0f, 50.0f };
+    if (one_in(dice, 4))
+        spec->softcap = softcaps[dice_between(dice, 0, (int64_t)COUNT(softcaps) - 1)];
+    spec->with_bias = one_in(dice, 4);
+    spec->bias_shared = (unsigned)dice_between(dice, 0, 7);
+    spec->bias_layout = (enum layout)dice_between(dice, 0, LAYOUT_COUNT - 1);
+    spec->with_alibi = one_in(dice, 4);
+    spec->with_sinks = one_in(dice, 4);
+}
+
+static void pick_visibility(struct spec *spec, struct dice *dice)
+{
+    spec->with_prefix = one_in(dice, 4);
+    for (int64_t item = 0; item < SPEC_ITEMS; item++)
+        spec->prefix_lengths[item] = one_in(dice, 3) ? 0 : dice_between(dice, 0, spec->keys + 3);
+    if (spec->visibility == VISIBLE_ALL)
+        return;
+    spec->with_bits = one_in(dice, 2);
+    if (spec->with_bits && spec->visible_layout == LAYOUT_SPREAD)
+        spec->visible_layout = LAYOUT_GAPS; /* bits are always neighbours */
+    if (one_in(dice, 3))
+        spec->visible_tail = dice_between(dice, 1, spec->keys + 3);
+}
+
+/* Tensors of pairs grow with the rows and the keys of all items. */
+static bool has_many_pairs(const struct spec *spec)
+{
+    return (double)spec->heads * (double)spec->rows * (double)spec->keys > 4e6;
+}
+
+static void pick_packing(struct spec *spec, struct dice *dice)
+{
+    const bool queries = one_in(dice, 4), keys = one_in(dice, 4);
+    const int64_t beyond_rows = dice_between(dice, 0, 2), beyond_keys = dice_between(dice, 0, 2);
+    if (queries)
+        spec_pack_queries(spec, beyond_rows);
+    if (keys)
+        spec_pack_keys(spec, beyond_keys);
+    if (!(queries || keys) || !has_many_pairs(spec))
+        return;
+    spec->with_weights = spec->with_scores = spec->with_bias = false;
+    spec->visibility = VISIBLE_ALL;
+    spec->visible_tail = 0;
+    spec->with_bits = false;
+}
+
+/* Partials have no softmax yet. */
+static void pick_results(struct spec *spec, struct dice *dice)
+{
+    spec->with_key_sums = one_in(dice, 4);
+    spec->with_partials = one_in(dice, 6);
+    if (spec->with_partials)
+        spec->with_weights = spec->with_scores = spec->with_key_sums = spec->with_sinks = false;
+    if (spec->with_key_sums)
+        spec->flags |= ATTEND_KEY_SUMS;
+}
+
 void spec_random(struct spec *spec, uint64_t seed, double work)
 {
     struct dice dice = { .seed = seed };
@@ -198,6 +290,10 @@ void spec_random(struct spec *spec, uint64_t seed, double work)
     pick_options(spec, &dice);
     pick_layouts(spec, &dice);
     pick_window(spec, &dice);
+    pick_scores(spec, &dice);
+    pick_visibility(spec, &dice);
+    pick_packing(spec, &dice);
+    pick_results(spec, &dice);
 }
 
 struct writer {
@@ -220,6 +316,29 @@ static void write_array(struct writer *writer, const char *name, bool wanted, co
     write_text(writer, " %s=", name);
     for (int64_t i = 0; i < count; i++)
         write_text(writer, "%s%lld", i ? "," : "", (long long)values[i]);
+}
+
+static void write_options(struct writer *writer, const struct spec *spec)
+{
+    const struct {
+        bool on;
+        const char *name;
+    } options[] = { { spec->packed_queries, "packed-queries" }, { spec->packed_keys, "packed-keys" },
+                    { spec->with_alibi, "alibi" },              { spec->with_sinks, "sinks" },
+                    { spec->with_bits, "bits" },                { spec->with_key_sums, "key-sums" },
+                    { spec->with_partials, "partials" } };
+    for (size_t i = 0; i < COUNT(options); i++)
+        if (options[i].on)
+            write_text(writer, " %s", options[i].name);
+    write_array(writer, "query_offsets", spec->packed_queries, spec->query_starts, spec->batch);
+    write_array(writer, "key_offsets", spec->packed_keys, spec->key_starts, spec->batch);
+    write_array(writer, "prefix", spec->with_prefix, spec->prefix_lengths, spec->batch);
+    if (spec->softcap > 0)
+        write_text(writer, " softcap=%g", (double)spec->softcap);
+    if (spec->with_bias)
+        write_text(writer, " bias=%s/%u", layout_name(spec->bias_layout), spec->bias_shared);
+    if (spec->visible_tail > 0)
+        write_text(writer, " tail=%lld", (long long)spec->visible_tail);
 }
 
 const char *spec_text(const struct spec *spec)
@@ -245,6 +364,7 @@ const char *spec_text(const struct spec *spec)
     if (spec->visibility != VISIBLE_ALL)
         write_text(&writer, " visible=%s %lld%% %s", visibilities[spec->visibility], (long long)spec->visible_percent,
                    layout_name(spec->visible_layout));
+    write_options(&writer, spec);
     if (spec->flags & ATTEND_EXPLICIT_SCALE)
         write_text(&writer, " scale=%g", (double)spec->scale);
     if (spec->flags & ATTEND_KEEP_PADDING_ROWS)
@@ -252,11 +372,11 @@ const char *spec_text(const struct spec *spec)
     write_text(&writer, " stretch=%g,%g,%g query=%s/%u kv=%s/%u output=%s%s guard=%s", (double)spec->query_stretch,
                (double)spec->value_stretch, (double)spec->value_shift, layout_name(spec->query_layout),
                spec->query_shared, layout_name(spec->kv_layout), spec->kv_shared, layout_name(spec->output_layout),
-               spec->packed ? " packed" : "", spec->side == GUARD_AFTER ? "after" : "before");
+               spec->one_buffer ? " one-buffer" : "", spec->side == GUARD_AFTER ? "after" : "before");
     return text;
 }
 
-enum purpose { FOR_QUERY, FOR_KEY, FOR_VALUE, FOR_VISIBLE };
+enum purpose { FOR_QUERY, FOR_KEY, FOR_VALUE, FOR_VISIBLE, FOR_BIAS, FOR_HEAD };
 
 static uint64_t place_bits(const struct spec *spec, enum purpose purpose, int64_t label, int64_t head, int64_t row,
                            int64_t feature)
@@ -290,4 +410,27 @@ unsigned char spec_visible(const struct spec *spec, int64_t label, int64_t head,
     if (row_bits % 16 == 0 || (row_bits % 16 == 1 && key < (int64_t)(row_bits >> 8 & 1023)))
         return 0;
     return (int64_t)(bits % 100) < spec->visible_percent ? truths[bits >> 32 & 3] : 0;
+}
+
+float spec_bias(const struct spec *spec, int64_t label, int64_t head, int64_t row, int64_t key)
+{
+    const unsigned shared = spec->bias_shared;
+    const uint64_t bits = place_bits(spec, FOR_BIAS, shared & SHARED_ITEMS ? 0 : label, shared & SHARED_HEADS ? 0 : head,
+                                     shared & SHARED_ROWS ? 0 : row, key);
+    if (bits % 10 == 0)
+        return -__builtin_inff();
+    return bits % 97 == 1 ? -1e9f : counter_normal(bits);
+}
+
+/* From 0 on, some negative: keys far away then count more. */
+float spec_slope(const struct spec *spec, int64_t head)
+{
+    const uint64_t bits = place_bits(spec, FOR_HEAD, 0, head, 0, 0);
+    return bits % 4 == 0 ? 0.0f : counter_normal(bits) * 0.05f;
+}
+
+float spec_sink(const struct spec *spec, int64_t head)
+{
+    const uint64_t bits = place_bits(spec, FOR_HEAD, 0, head, 0, 1);
+    return bits % 5 == 0 ? -__builtin_inff() : counter_normal(bits) * 4.0f;
 }

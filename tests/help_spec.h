@@ -36,7 +36,14 @@ struct spec {
     int64_t visible_percent;
     float query_stretch, value_stretch, value_shift; /* multiply and add to the usual numbers */
     enum layout query_layout, kv_layout, output_layout, visible_layout;
-    bool packed;                    /* query, key and value in one buffer */
+    bool one_buffer;                /* query, key and value side by side */
+    bool packed_queries, packed_keys; /* see spec_pack_queries, spec_pack_keys */
+    float softcap;                  /* 0: none */
+    bool with_bias, with_alibi, with_sinks, with_prefix, with_bits, with_key_sums, with_partials;
+    unsigned bias_shared;           /* SHARED_... axes */
+    enum layout bias_layout;
+    int64_t prefix_lengths[SPEC_ITEMS];
+    int64_t visible_tail;           /* columns of the visibility tensor; 0: one for every key */
     unsigned query_shared, kv_shared; /* SHARED_... axes */
     enum guard_side side;
     bool with_lse, with_weights, with_scores;
@@ -54,6 +61,10 @@ void spec_set_rows(struct spec *spec, int64_t item, int64_t start, int64_t lengt
 
 void spec_set_window(struct spec *spec, int64_t left, int64_t right);
 
+/* Puts the rows (keys) of all items one after the other, as many as their lengths say, and `beyond` unused ones after them. */
+void spec_pack_queries(struct spec *spec, int64_t beyond);
+void spec_pack_keys(struct spec *spec, int64_t beyond);
+
 /* Multiply-adds over all padded pairs. */
 double spec_work(const struct spec *spec);
 
@@ -68,5 +79,10 @@ float spec_query(const struct spec *spec, int64_t label, int64_t head, int64_t r
 float spec_key(const struct spec *spec, int64_t label, int64_t head, int64_t key, int64_t feature);
 float spec_value(const struct spec *spec, int64_t label, int64_t head, int64_t key, int64_t feature);
 unsigned char spec_visible(const struct spec *spec, int64_t label, int64_t head, int64_t row, int64_t key);
+
+/* The bias, of the same place for all that share an axis; about one in ten is -inf, and some are very negative. */
+float spec_bias(const struct spec *spec, int64_t label, int64_t head, int64_t row, int64_t key);
+float spec_slope(const struct spec *spec, int64_t head);
+float spec_sink(const struct spec *spec, int64_t head);
 
 #endif

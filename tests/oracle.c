@@ -16,6 +16,8 @@ struct place {
     int64_t item, head, kv_head, row;
     int64_t keys; /* of the run, padding included */
     struct range key_range, query_range;
+    int64_t tensor_item; /* in tensors with a row axis: 0 where queries are packed */
+    int64_t kv_item;     /* in keys and values: 0 where keys are packed */
 };
 
 static int64_t planned_or(int64_t given, int64_t planned)
@@ -23,8 +25,11 @@ static int64_t planned_or(int64_t given, int64_t planned)
     return given == ATTEND_PLANNED ? planned : given;
 }
 
-static struct range read_range(const int64_t *starts, const int64_t *lengths, int64_t item, int64_t extent)
+static struct range read_range(const int64_t *offsets, const int64_t *starts, const int64_t *lengths, int64_t item,
+                               int64_t extent)
 {
+    if (offsets)
+        return (struct range){ offsets[item], offsets[item + 1] - offsets[item] };
     struct range range = { starts ? starts[item] : 0, 0 };
     range.length = lengths ? lengths[item] : extent - range.start;
     return range;
@@ -42,11 +47,13 @@ static double read_float(const attend_tensor *tensor, int64_t item, int64_t head
                 feature * tensor->stride[3]];
 }
 
-static bool read_visible(const attend_tensor *tensor, int64_t item, int64_t head, int64_t row, int64_t key)
+static bool read_visible(const attend_tensor *tensor, int64_t item, int64_t head, int64_t row, int64_t column)
 {
     const unsigned char *data = tensor->data;
-    return data[item * tensor->stride[0] + head * tensor->stride[1] + row * tensor->stride[2] +
-                key * tensor->stride[3]] != 0;
+    int64_t at = item * tensor->stride[0] + head * tensor->stride[1] + row * tensor->stride[2];
+    if (tensor->dtype == ATTEND_BIT)
+        return data[at / 8 + column / 8] >> column % 8 & 1;
+    return data[at + column * tensor->stride[3]] != 0;
 }
 
 /* The row's own key, counted from the item's first key. */
@@ -71,17 +78,42 @@ static bool is_in_window(const attend_problem *problem, int64_t distance)
     return left && right;
 }
 
+/* From the row's own key to `key`. */
+static int64_t find_distance(const struct place *place, int64_t key)
+{
+    return key - place->key_range.start - find_diagonal(place);
+}
+
+/* The causal rule and the window, which let everybody see the item's prefix. */
+static bool is_allowed(const struct place *place, int64_t key)
+{
+    const int64_t *prefixes = place->args->prefix_lengths;
+    if (prefixes && key - place->key_range.start < prefixes[place->item])
+        return true;
+    int64_t distance = find_distance(place, key);
+    return !(place->problem->causal && distance > 0) && is_in_window(place->problem, distance);
+}
+
+/* With a tail the tensor's last column is the item's last key, and keys before its first are visible. */
+static bool is_flagged(const struct place *place, int64_t key)
+{
+    const attend_tensor *visible = place->args->visible;
+    int64_t tail = place->args->visible_tail, column = key;
+    if (tail > 0)
+        column = tail - (place->key_range.start + place->key_range.length - key);
+    return !visible || column < 0 || read_visible(visible, place->tensor_item, place->head, place->row, column);
+}
+
+static double find_bias(const struct place *place, int64_t key)
+{
+    const attend_tensor *bias = place->args->bias;
+    return bias ? read_float(bias, place->tensor_item, place->head, place->row, key) : 0.0;
+}
+
 static bool is_visible(const struct place *place, int64_t key)
 {
-    if (!is_inside(place->key_range, key))
-        return false;
-    int64_t distance = key - place->key_range.start - find_diagonal(place);
-    if (place->problem->causal && distance > 0)
-        return false;
-    if (!is_in_window(place->problem, distance))
-        return false;
-    const attend_tensor *visible = place->args->visible;
-    return !visible || read_visible(visible, place->item, place->head, place->row, key);
+    return is_inside(place->key_range, key) && is_allowed(place, key) && is_flagged(place, key) &&
+           find_bias(place, key) != -INFINITY;
 }
 
 /* The scale is the float32 number that the library multiplies by. */
@@ -92,19 +124,28 @@ static double find_scale(const attend_problem *problem)
     return (float)(1.0 / sqrt((double)problem->d_k));
 }
 
-/* scale·(q·k); *reach becomes |scale|·Σ|q_d·k_d|. */
+static double find_alibi(const struct place *place, int64_t key)
+{
+    const float *slopes = place->args->alibi_slopes;
+    return slopes ? -(double)slopes[place->head] * fabs((double)find_distance(place, key)) : 0.0;
+}
+
+/* softcap(scale·(q·k)) + bias + ALiBi; *reach becomes |scale|·Σ|q_d·k_d| and what is added to it. */
 static double find_score(const struct place *place, int64_t key, double *reach)
 {
     double sum = 0.0, sum_of_sizes = 0.0;
     for (int64_t d = 0; d < place->problem->d_k; d++) {
-        double product = read_float(place->args->query, place->item, place->head, place->row, d) *
-                         read_float(place->args->key, place->item, place->kv_head, key, d);
+        double product = read_float(place->args->query, place->tensor_item, place->head, place->row, d) *
+                         read_float(place->args->key, place->kv_item, place->kv_head, key, d);
         sum += product;
         sum_of_sizes += fabs(product);
     }
-    double scale = find_scale(place->problem);
-    *reach = fabs(scale) * sum_of_sizes;
-    return scale * sum;
+    double scale = find_scale(place->problem), softcap = place->problem->softcap, score = scale * sum;
+    if (softcap > 0)
+        score = softcap * tanh(score / softcap);
+    double bias = find_bias(place, key), alibi = find_alibi(place, key);
+    *reach = fabs(scale) * sum_of_sizes + fabs(bias) + fabs(alibi);
+    return score + bias + alibi;
 }
 
 /* scores[j] of every key, -inf where hidden; counts the visible ones and finds the reach. */
@@ -135,11 +176,18 @@ static double find_lse(const double *scores, int64_t keys)
     return largest + log(sum);
 }
 
-static double find_weight(double score, double lse)
+/* The share of a row's weights that its sink leaves to the keys. */
+static double find_share(const struct place *place, double lse)
+{
+    const float *sinks = place->args->sinks;
+    return sinks ? 1.0 / (1.0 + exp(sinks[place->head] - lse)) : 1.0;
+}
+
+static double find_weight(double score, double lse, double share)
 {
     if (isnan(lse))
         return NAN;
-    return lse == -INFINITY ? 0.0 : exp(score - lse);
+    return lse == -INFINITY ? 0.0 : exp(score - lse) * share;
 }
 
 /* One column of the output. A NaN or infinity among the visible values makes it NaN. */
@@ -151,7 +199,7 @@ static double find_output(const struct place *place, const double *weights, cons
     for (int64_t j = 0; j < place->keys; j++) {
         if (!seen[j])
             continue;
-        double value = read_float(place->args->value, place->item, place->kv_head, j, d);
+        double value = read_float(place->args->value, place->kv_item, place->kv_head, j, d);
         sum += isfinite(value) ? weights[j] * value : (double)NAN;
     }
     return sum;
@@ -163,7 +211,7 @@ static double find_value_max(const struct place *place, const bool *seen)
     double largest = 0.0;
     for (int64_t j = 0; j < place->keys; j++)
         for (int64_t d = 0; seen[j] && d < place->problem->d_v; d++) {
-            double size = fabs(read_float(place->args->value, place->item, place->kv_head, j, d));
+            double size = fabs(read_float(place->args->value, place->kv_item, place->kv_head, j, d));
             if (isfinite(size))
                 largest = fmax(largest, size);
         }
@@ -183,8 +231,10 @@ static struct place find_place(const attend_problem *problem, const attend_args 
         .kv_head = head / (problem->heads / problem->kv_heads),
         .row = row,
         .keys = keys,
-        .key_range = read_range(args->key_starts, args->key_lengths, item, keys),
-        .query_range = read_range(args->query_starts, args->query_lengths, item, rows),
+        .key_range = read_range(args->key_offsets, args->key_starts, args->key_lengths, item, keys),
+        .query_range = read_range(args->query_offsets, args->query_starts, args->query_lengths, item, rows),
+        .tensor_item = args->query_offsets ? 0 : item,
+        .kv_item = args->key_offsets ? 0 : item,
     };
 }
 
@@ -193,8 +243,9 @@ static void attend_inside_row(const struct place *place, double *scores, double 
 {
     find_scores(place, scores, seen, result);
     result->lse = find_lse(scores, place->keys);
+    double share = find_share(place, result->lse);
     for (int64_t j = 0; j < place->keys; j++)
-        weights[j] = seen[j] ? find_weight(scores[j], result->lse) : 0.0;
+        weights[j] = seen[j] ? find_weight(scores[j], result->lse, share) : 0.0;
     result->value_max = find_value_max(place, seen);
     for (int64_t d = 0; result->output && d < place->problem->d_v; d++)
         result->output[d] = find_output(place, weights, seen, result->lse, d);
@@ -236,16 +287,28 @@ void oracle_attend_row(const attend_problem *problem, const attend_args *args, i
     free(own_scores);
 }
 
+/* A capped score is off by 5e-7 of itself, and none is larger than the cap or the reach. */
+static double capped_size(const attend_problem *problem, const struct oracle_row *row)
+{
+    return problem->softcap > 0 ? fmin((double)problem->softcap, row->reach) : 0.0;
+}
+
+/* With a width of 1 a sum of one product still takes a bias and ALiBi in. */
+static double rounding_steps(const attend_problem *problem)
+{
+    return sqrt((double)(problem->d_k > 1 ? problem->d_k : 1));
+}
+
 double oracle_lse_bound(const attend_problem *problem, const struct oracle_row *row)
 {
-    return 4e-7 * (1.0 + fabs(row->lse)) + 6e-8 * sqrt((double)problem->d_k) * row->reach;
+    return 4e-7 * (1.0 + fabs(row->lse)) + 6e-8 * rounding_steps(problem) * row->reach + 5e-7 * capped_size(problem, row);
 }
 
 /* Beyond 2048 keys, values of equal sign lose up to (chunk + tiles)/4 units of 2⁻²⁴ more: 128 keys to a chunk, 512 to
  * a tile. */
 double oracle_output_bound(const attend_problem *problem, const struct oracle_row *row)
 {
-    double relative = 2e-6 + 1.2e-7 * sqrt((double)problem->d_k) * row->reach;
+    double relative = 2e-6 + 1.2e-7 * rounding_steps(problem) * row->reach + 1e-6 * capped_size(problem, row);
     if (row->visible > 2048)
         relative += (128.0 + (double)row->visible / 512.0) / 4.0 * 0x1p-24;
     return relative * row->value_max;

@@ -76,7 +76,7 @@ static void expect_partition(const struct cut *cut)
     }
     for (int64_t b = 0; b < cut->call.batch; b++) {
         must_compute += cut->schedule.items[b].rows * problem->heads;
-        must_clear += cut->schedule.items[b].rows < cut->call.rows ? problem->heads : 0;
+        must_clear += !problem->packed_queries && cut->schedule.items[b].rows < cut->call.rows ? problem->heads : 0;
     }
     cr_assert(rows == must_compute, "%lld rows of %lld", (long long)rows, (long long)must_compute);
     cr_assert(cleared == must_clear);
@@ -89,28 +89,97 @@ static double pairs_of(const struct cut *cut, int64_t u)
     return attend__unit_pairs(&cut->problem, &cut->schedule.items[unit->item], unit->first, unit->rows);
 }
 
+/* A run of some problem; lengths and offsets are the caller's, for ITEMS_MOST items and one more. */
+static struct cut draw_cut(uint64_t *state, int64_t *lengths, int64_t *offsets)
+{
+    const int64_t kv_heads = draw(state, 1, 9), group = draw(state, 1, 4), rows = draw(state, 1, 2000);
+    struct cut cut = {
+        .problem = { .batch = draw(state, 1, ITEMS_MOST), .heads = kv_heads * group, .kv_heads = kv_heads, .group = group,
+                     .rows = rows, .keys = rows, .d_k = 64, .d_v = draw(state, 0, 1) ? 64 : 512,
+                     .left = draw_side(state), .right = draw_side(state), .packed_queries = draw(state, 0, 1) },
+        .threads = (int)draw(state, 1, draw(state, 0, 1) ? 3 : 64),
+        .unit_rows = draw(state, 0, 1) ? 0 : ATTEND__UNIT_ROWS_LEAST,
+    };
+    cut.call = (struct attend__call){ .batch = draw(state, 1, cut.problem.batch), .rows = rows, .keys = rows };
+    for (int64_t b = 0; b < cut.call.batch; b++)
+        lengths[b] = draw(state, 0, rows);
+    offsets[0] = 0;
+    for (int64_t b = 0; b < cut.call.batch; b++) {
+        const int64_t left = rows - offsets[b], some = draw(state, 0, 1) ? left : left > 0;
+        offsets[b + 1] = b + 1 < cut.call.batch ? offsets[b] + draw(state, 0, some) : rows;
+    }
+    if (cut.problem.packed_queries)
+        cut.call.query_offsets = offsets;
+    else if (draw(state, 0, 1))
+        cut.call.key_lengths = cut.call.query_lengths = lengths;
+    if (draw(state, 0, 1))
+        cut.call.prefix_lengths = lengths;
+    return cut;
+}
+
 Test(units, every_row_once)
 {
     uint64_t state = 1;
     for (int i = 0; i < RANDOM_CUTS; i++) {
-        int64_t lengths[ITEMS_MOST];
-        const int64_t kv_heads = draw(&state, 1, 9), group = draw(&state, 1, 4), rows = draw(&state, 1, 2000);
-        struct cut cut = {
-            .problem = { .batch = draw(&state, 1, ITEMS_MOST), .heads = kv_heads * group, .kv_heads = kv_heads, .group = group,
-                         .rows = rows, .keys = rows, .d_k = 64, .d_v = draw(&state, 0, 1) ? 64 : 512,
-                         .left = draw_side(&state), .right = draw_side(&state) },
-            .threads = (int)draw(&state, 1, draw(&state, 0, 1) ? 3 : 64),
-            .unit_rows = draw(&state, 0, 1) ? 0 : ATTEND__UNIT_ROWS_LEAST,
-        };
-        cut.call = (struct attend__call){ .batch = draw(&state, 1, cut.problem.batch), .rows = rows, .keys = rows };
-        for (int64_t b = 0; b < cut.call.batch; b++)
-            lengths[b] = draw(&state, 0, rows);
-        if (draw(&state, 0, 1))
-            cut.call.key_lengths = cut.call.query_lengths = lengths;
+        int64_t lengths[ITEMS_MOST], offsets[ITEMS_MOST + 1];
+        struct cut cut = draw_cut(&state, lengths, offsets);
         make_cut(&cut);
         expect_partition(&cut);
         free_cut(&cut);
     }
+}
+
+/* Packed rows: the room is what the worst lengths take, and does not grow with the batch beyond that. */
+Test(units, room_for_packed_rows)
+{
+    enum { UNIT = ATTEND__UNIT_ROWS_LEAST };
+    const struct {
+        int64_t batch, rows, group, units;
+    } cases[] = {
+        { 1, 240 * UNIT, 1, 240 },
+        { 2, 240 * UNIT, 1, 240 + 1 },                        /* 1 row, then the rest */
+        { 1000, 1000, 1, 1000 },                              /* a row each */
+        { 1000000, 1000, 1, 1000 },
+        { 100, 240 * UNIT + 100, 1, 240 + 100 },              /* one row more than full units each */
+        { 10, 1000, 4, 10 + (4000 - 10) / UNIT },
+        { 0, 0, 1, 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct attend__problem problem = { .batch = cases[i].batch, .heads = 3 * cases[i].group, .kv_heads = 3,
+                                           .group = cases[i].group, .rows = cases[i].rows, .packed_queries = true };
+        const struct attend__problem none = { .packed_queries = true };
+        /* What a single thread has room for in any case. */
+        const int64_t least = attend__units_capacity(&none, 1, UNIT), pieces = least - 16;
+        const int64_t capacity = attend__units_capacity(&problem, 1, UNIT);
+        const int64_t units = 3 * cases[i].units > 16 ? 3 * cases[i].units : 16;
+        cr_expect(capacity == units + pieces, "case %zu: room for %lld units, should be %lld", i, (long long)capacity,
+                  (long long)(units + pieces));
+    }
+    /* Sizes whose products would not fit without packing. */
+    const struct attend__problem large = { .batch = INT64_C(1) << 56, .heads = 1 << 12, .kv_heads = 1 << 12, .group = 1,
+                                           .rows = INT64_C(1) << 50, .packed_queries = true };
+    cr_expect(attend__units_capacity(&large, 4096, UNIT) > INT64_C(1) << 62);
+}
+
+/* Keys of the prefix are work like others. */
+Test(units, the_prefix_counts)
+{
+    static const int64_t prefixes[] = { 0, 1000 };
+    struct cut cut = {
+        .problem = { .batch = 2, .heads = 2, .kv_heads = 1, .group = 2, .rows = 512, .keys = 2048, .d_k = 64, .d_v = 64,
+                     .left = 100, .right = 0, .diagonal = ATTEND_DIAGONAL_BOTTOM_RIGHT },
+        .call = { .batch = 2, .rows = 512, .keys = 2048, .prefix_lengths = prefixes },
+        .threads = 2,
+    };
+    make_cut(&cut);
+    const double window = 512 * 101, all = 2 * window + 512 * 1000;
+    double pairs = 0;
+    for (int64_t u = 0; u < cut.schedule.count; u++)
+        pairs += pairs_of(&cut, u);
+    cr_expect(pairs == 2 * all, "%g pairs, should be %g", pairs, 2 * all);
+    cr_expect(cut.schedule.work == 2 * all * 128, "%g multiply-adds", cut.schedule.work);
+    cr_expect(cut.schedule.units[0].item == 1, "the item with a prefix comes first");
+    free_cut(&cut);
 }
 
 /* What a thread may still have to do when another finds nothing left. */

@@ -15,8 +15,11 @@ static int64_t diagonal_of(const struct spec *spec, int64_t item, int64_t row)
     }
 }
 
+/* Or in the prefix, which the window lets everybody see. */
 static bool is_in_window(const struct spec *spec, int64_t item, int64_t row, int64_t key)
 {
+    if (spec->with_prefix && key - spec->key_starts[item] < spec->prefix_lengths[item])
+        return true;
     const int64_t distance = key - spec->key_starts[item] - diagonal_of(spec, item, row);
     return distance < 0 ? spec->window_left < 0 || -distance <= spec->window_left
                         : spec->window_right < 0 || distance <= spec->window_right;
@@ -59,10 +62,13 @@ static void check_random(attend_isa isa)
 {
     attend_engine *engines[] = { need_engine(isa, 1, 0), need_engine(isa, 2, IN_TEAM) };
     const uint64_t seed = test_seed(0x31d00000);
-    const int64_t count = test_count(150);
+    const int64_t count = test_count(250);
     for (int64_t i = 0; i < count; i++) {
         struct spec spec;
         spec_random(&spec, seed + (uint64_t)i, isa == ATTEND_ISA_PORTABLE ? 3e5 : 1.5e6);
+        if (spec.packed_queries || spec.packed_keys || spec.visible_tail > 0)
+            continue; /* the twin's tensor is one of padded items and all keys, in bytes */
+        spec.with_bits = false;
         if (!(spec.flags & ATTEND_WINDOW))
             spec_set_window(&spec, i % 100, i % 7);
         expect_like_tensor(&spec, engines[i % 2], false);

@@ -61,6 +61,7 @@ static attend_status choose_kernel(attend_engine *engine, attend_isa isa)
     if (!engine->kernel)
         return attend__fail(ATTEND_ERR_UNSUPPORTED,
                             "options.isa is %s; this processor, operating system or build does not have it", name);
+    engine->kernel_is_fallback = engine->kernel->isa == ATTEND_ISA_PORTABLE && isa != ATTEND_ISA_PORTABLE;
     return ATTEND_OK;
 }
 

@@ -17,6 +17,7 @@ struct attend_engine {
     struct attend__log log;
     struct attend__process owner; /* whose team it is: a forked child has the memory but not the threads */
     const struct attend__kernel *kernel;
+    bool kernel_is_fallback; /* the portable one, which nobody asked for */
     const struct attend__machine *machine;
     struct attend__placement placement;
     bool *in_mask; /* [machine->cpu_count] */

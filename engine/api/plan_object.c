@@ -12,6 +12,10 @@ attend_status attend__engine_plan(attend_engine *engine, struct attend__plan *pl
     const attend__fpstate state = attend__fpstate_enter(); /* the default scale is rounded in it */
     attend_status status = attend__problem_check(&problem, given);
     attend__fpstate_leave(state);
+    if (!status && problem.fast_only && engine->kernel_is_fallback)
+        status = attend__fail(ATTEND_ERR_UNSUPPORTED,
+                              "problem.flags has ATTEND_FAST_ONLY and options.isa is auto; with it the portable kernel, the only one "
+                              "here, must be asked for");
     if (!status)
         status = attend__plan_make(plan, &problem, engine->kernel, attend__engine_threads(engine), engine->machine->l2_bytes);
     if (!status && engine->team)

@@ -20,39 +20,67 @@ static void fill(float *target, int64_t step, int64_t from, int64_t to, float va
         target[i * step] = value;
 }
 
-/* Absolute keys before and after the row's range: never visible, and no kernel writes them. */
-static void fill_outside(const struct attend__view *view, int64_t b, int64_t h, int64_t r, int64_t low, int64_t high,
-                         int64_t keys, float value)
+/* A row of scores or weights where no key is visible and no kernel writes: outside the item's keys, and between its prefix and the row's
+ * range. */
+static void fill_outside(const struct attend__view *view, int64_t b, int64_t h, int64_t r, const struct attend__item *item,
+                         int64_t prefix, const struct attend__row *seen, int64_t keys, float value)
 {
     if (!view->data)
         return;
     float *row = element(view, b, h, r, 0);
-    fill(row, view->stride[3], 0, low, value);
-    fill(row, view->stride[3], high, keys, value);
+    const bool none = seen->low >= seen->high;
+    const int64_t low = none ? prefix : seen->low, high = none ? prefix : seen->high;
+    fill(row, view->stride[3], 0, item->key_start, value);
+    fill(row, view->stride[3], item->key_start + prefix, item->key_start + low, value);
+    fill(row, view->stride[3], item->key_start + high, keys, value);
 }
 
-/* What few calls ask for: a visibility tensor, scores or weights. */
+/* The flags of a row of keys, from column 0 on. */
+static const uint8_t *visible_row(const struct attend__call *call, int64_t b, int64_t h, int64_t r)
+{
+    if (!call->visible.data)
+        return NULL;
+    const int64_t *stride = call->visible.stride;
+    const int64_t at = b * stride[0] + h * stride[1] + r * stride[2];
+    return (const uint8_t *)call->visible.data + (call->visible_bits ? at / 8 : at);
+}
+
+/* M and L of a row: the caller's, or those that wait for the key sums. */
+static float *row_number(const struct attend__view *view, float *kept, const struct attend__unit_work *work, int64_t b, int64_t h,
+                         int64_t r)
+{
+    if (view->data)
+        return element(view, b, h, r, 0);
+    if (!kept || !work->call.key_sums.data)
+        return NULL;
+    const struct attend__problem *problem = &work->plan->problem;
+    const int64_t item = problem->packed_queries ? 0 : b;
+    return kept + (item * problem->heads + h) * problem->rows + r;
+}
+
+/* What not every call has. */
 static void describe_details(const struct attend__unit_work *work, const struct attend__item *item, int64_t b, int64_t h, int64_t i,
-                             const struct attend__row *row, struct attend__row_details *details)
+                             struct attend__row_details *details)
 {
     const struct attend__call *call = &work->call;
     const int64_t r = item->row_start + i;
-    details->scores = element(&call->scores, b, h, r, item->key_start);
-    details->weights = element(&call->weights, b, h, r, item->key_start);
-    details->visible = NULL;
-    if (call->visible.data) {
-        const int64_t *stride = call->visible.stride;
-        details->visible = (const uint8_t *)call->visible.data + b * stride[0] + h * stride[1] + r * stride[2] +
-                           item->key_start * stride[3];
-    }
-    const int64_t low = item->key_start + row->low, high = item->key_start + row->high;
-    fill_outside(&call->scores, b, h, r, low, high, call->keys, -INFINITY);
-    fill_outside(&call->weights, b, h, r, low, high, call->keys, 0.0f);
+    *details = (struct attend__row_details){
+        .visible = visible_row(call, b, h, r),
+        .bias = element(&call->bias, b, h, r, item->key_start),
+        .diagonal = item->diagonal + i,
+        .slope = call->alibi_slopes ? call->alibi_slopes[h] : 0.0f,
+        .sink = call->sinks ? call->sinks[h] : -INFINITY,
+        .largest = row_number(&call->maximum, work->schedule.maximum, work, b, h, r),
+        .total = row_number(&call->total, work->schedule.total, work, b, h, r),
+        .scores = element(&call->scores, b, h, r, item->key_start),
+        .weights = element(&call->weights, b, h, r, item->key_start),
+    };
 }
 
 static bool wants_details(const struct attend__call *call)
 {
-    return call->visible.data || call->scores.data || call->weights.data;
+    return call->visible.data || call->bias.data || call->alibi_slopes || call->sinks || call->maximum.data || call->key_sums.data ||
+           call->scores.data || call->weights.data;
 }
 
 /* Goes from row to row of a group's heads: to the next head, or from the last head to the first of the next row. An address and no
@@ -74,7 +102,7 @@ static void walk_on(struct walk *walk, bool to_next_row)
     walk->at += to_next_row ? walk->next_row : walk->next_head;
 }
 
-/* What the rows see together, and whether each of them sees all of that. */
+/* What the rows see together, and whether each of them sees all of that. The keys between the prefix and the union are seen by none. */
 static void describe_union(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__unit *unit)
 {
     const struct attend__problem *problem = &work->plan->problem;
@@ -82,9 +110,13 @@ static void describe_union(const struct attend__unit_work *work, const struct at
     const struct attend__item_rows own = attend__unit_item_rows(problem, ref->first, ref->rows);
     const struct attend__range some = attend__rows_union(problem, item, own.first, own.count);
     const struct attend__range shared = attend__rows_shared(problem, item, own.first, own.count);
-    unit->low = some.low;
-    unit->high = some.high;
-    unit->alike = !unit->details && !attend__range_is_empty(some) && shared.low == some.low && shared.high == some.high;
+    unit->prefix = attend__shared_prefix(problem, item);
+    unit->low = unit->prefix > 0 ? 0 : some.low;
+    unit->high = attend__range_is_empty(some) ? unit->prefix : some.high;
+    unit->gap_low = unit->prefix;
+    unit->gap_high = unit->prefix > 0 && !attend__range_is_empty(some) ? some.low : unit->prefix;
+    unit->alike = unit->prefix == 0 && !unit->masked && !attend__range_is_empty(some) && shared.low == some.low &&
+                  shared.high == some.high;
 }
 
 /* The unit's rows, and their details where there are any. */
@@ -103,7 +135,7 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
     for (int64_t m = 0; m < ref->rows; m++) {
         row[m] = (struct attend__row){ (const float *)query.at, (float *)output.at, (float *)lse.at, range.low, range.high };
         if (details)
-            describe_details(work, item, ref->item, first_head + h, i, &row[m], &details[m]);
+            describe_details(work, item, ref->item, first_head + h, i, &details[m]);
         const bool row_ends = ++h == group;
         walk_on(&query, row_ends);
         walk_on(&output, row_ends);
@@ -173,7 +205,21 @@ static int regions_of_next(const struct attend__unit_work *work, const struct at
     return regions;
 }
 
-static void attend_unit(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next, void *scratch)
+/* Where scores and weights have no key that a row could see. */
+static void fill_rows(const struct attend__unit_work *work, const struct attend__unit_ref *ref, const struct attend__unit *unit)
+{
+    const struct attend__problem *problem = &work->plan->problem;
+    const struct attend__call *call = &work->call;
+    const struct attend__item *item = &work->schedule.items[ref->item];
+    for (int64_t m = 0; m < ref->rows; m++) {
+        const int64_t h = ref->kv_head * problem->group + (ref->first + m) % problem->group;
+        const int64_t r = item->row_start + (ref->first + m) / problem->group;
+        fill_outside(&call->scores, ref->item, h, r, item, unit->prefix, &unit->row[m], call->keys, -INFINITY);
+        fill_outside(&call->weights, ref->item, h, r, item, unit->prefix, &unit->row[m], call->keys, 0.0f);
+    }
+}
+
+struct attend__unit attend__unit_describe(const struct attend__unit_work *work, const struct attend__unit_ref *ref, void *scratch)
 {
     const struct attend__plan *plan = work->plan;
     const struct attend__problem *problem = &plan->problem;
@@ -182,6 +228,7 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
     struct attend__row *row = scratch;
     struct attend__row_details *details =
         wants_details(call) ? (struct attend__row_details *)((char *)scratch + plan->rows_bytes) : NULL;
+    /* Every field, or the compiler would clear the struct first, which shows in short units. */
     struct attend__unit unit = {
         .row = row,
         .details = details,
@@ -197,13 +244,45 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
         .value_step = call->value.stride[3],
         .output_step = call->output.stride[3],
         .visible_step = call->visible.stride[3],
+        .visible_column = call->visible_tail > 0 ? call->visible_tail - item->keys : item->key_start,
+        .visible_bits = call->visible_bits,
+        .bias_step = call->bias.stride[3],
+        .masked = call->visible.data || call->bias.data,
+        .biased = call->bias.data != NULL,
+        .distant = call->alibi_slopes != NULL,
+        .sunken = call->sinks != NULL,
+        .partial = call->maximum.data != NULL,
+        .resume = call->resume,
+        .diagnosed = call->scores.data || call->weights.data,
+        .softcap = problem->softcap,
+        .halted = work->halt ? attend__halt_asked : NULL,
+        .halted_argument = work->halt,
         .scores_step = call->scores.stride[3],
         .weights_step = call->weights.stride[3],
         .scale = problem->scale,
+        .low = 0,
+        .high = 0,
+        .prefix = 0,
+        .gap_low = 0,
+        .gap_high = 0,
+        .alike = false,
+        .next = NULL,
+        .nexts = 0,
     };
     describe_union(work, ref, &unit);
     describe_rows(work, ref, row, details, unit.alike);
-    unit.nexts = regions_of_next(work, ref, next, unit.next);
+    return unit;
+}
+
+static void attend_unit(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next, void *scratch)
+{
+    const struct attend__plan *plan = work->plan;
+    struct attend__unit unit = attend__unit_describe(work, ref, scratch);
+    struct attend__region regions[ATTEND__NEXT_REGIONS];
+    unit.next = regions;
+    unit.nexts = regions_of_next(work, ref, next, regions);
+    if (unit.diagnosed)
+        fill_rows(work, ref, &unit);
     plan->kernel->run(&unit, (char *)scratch + plan->rows_bytes + plan->details_bytes);
 }
 
@@ -220,6 +299,13 @@ static void clear_output(const struct attend__view *output, int64_t b, int64_t h
             fill(row, output->stride[3], 0, d_v, 0.0f);
 }
 
+/* One number of each of rows first … last - 1. */
+static void fill_numbers(const struct attend__view *view, int64_t b, int64_t h, int64_t first, int64_t last, float value)
+{
+    if (view->data)
+        fill(element(view, b, h, 0, 0), view->stride[2], first, last, value);
+}
+
 static void clear_rows(const struct attend__unit_work *work, int64_t b, int64_t h, int64_t first, int64_t last)
 {
     const struct attend__call *call = &work->call;
@@ -227,11 +313,14 @@ static void clear_rows(const struct attend__unit_work *work, int64_t b, int64_t 
         return;
     if (call->output.data)
         clear_output(&call->output, b, h, first, last, work->plan->problem.d_v);
-    if (call->lse.data)
-        fill(element(&call->lse, b, h, 0, 0), call->lse.stride[2], first, last, -INFINITY);
+    fill_numbers(&call->lse, b, h, first, last, -INFINITY);
+    fill_numbers(&call->maximum, b, h, first, last, -INFINITY);
+    fill_numbers(&call->total, b, h, first, last, 0.0f);
     for (int64_t r = first; r < last; r++) {
-        fill_outside(&call->scores, b, h, r, 0, 0, call->keys, -INFINITY);
-        fill_outside(&call->weights, b, h, r, 0, 0, call->keys, 0.0f);
+        if (call->scores.data)
+            fill(element(&call->scores, b, h, r, 0), call->scores.stride[3], 0, call->keys, -INFINITY);
+        if (call->weights.data)
+            fill(element(&call->weights, b, h, r, 0), call->weights.stride[3], 0, call->keys, 0.0f);
     }
 }
 
@@ -254,6 +343,8 @@ static int64_t unit_multiply_adds(const struct attend__unit_work *work, const st
 void attend__unit_run(const struct attend__unit_work *work, int64_t unit, int64_t next, void *scratch)
 {
     const struct attend__unit_ref *ref = &work->schedule.units[unit];
+    if (work->halt && attend__halt_asked(work->halt))
+        return;
     if (ref->kv_head == ATTEND__CLEAR_UNIT)
         clear_padding(work, ref);
     else

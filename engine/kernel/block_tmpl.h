@@ -63,30 +63,31 @@ static const uint64_t *seen_of_panel(struct tile *tile, const struct block *bloc
     return tile->seen;
 }
 
-/* The panel after p up to which all keys are seen by every row and all panels are packed already. */
-static int whole_panels_end(const struct tile *tile, const struct tile_view *view, int p)
+/* The panel after p up to which all keys are seen by every row, up to key `end`, and all panels are packed already. */
+static int whole_panels_end(const struct tile *tile, int end, int p)
 {
     do
         p++;
-    while ((p + 1) * PANEL_KEYS <= view->whole_high && tile->packed >> p & 1);
+    while ((p + 1) * PANEL_KEYS <= end && tile->packed >> p & 1);
     return p;
 }
 
-/* Products of a block with the groups of lanes that its rows see: scores[rows][SCORE_STRIDE]. Hidden keys get -inf; largest[r] is raised
- * by row r's visible products. */
+/* Products of a block with the groups of lanes that its rows see in keys from … to - 1 of the tile, whole panels: scores[rows][SCORE_STRIDE].
+ * Hidden keys get -inf; largest[r] is raised by row r's visible products. */
 static void score_block(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
-                        const struct block *block, float *scores, vf *largest)
+                        const struct block *block, int from, int to, float *scores, vf *largest)
 {
     const struct tile_view *view = block->view;
     const float *queries[BLOCK_ROWS];
     find_queries(queries, unit, scratch, block);
     struct score_work work = { .queries = queries, .d_k = unit->d_k, .largest = largest, .ahead = &tile->ahead };
-    for (int p = view->low / PANEL_KEYS, next; p * PANEL_KEYS < view->high; p = next) {
+    const int high = (int)attend__min(view->high, to);
+    for (int p = (int)attend__max(view->low, from) / PANEL_KEYS, next; p * PANEL_KEYS < high; p = next) {
         const int first = p * PANEL_KEYS, end = first + PANEL_KEYS;
         work.scores = scores + first;
         work.keys = packed_panel(unit, scratch, tile, p);
         if (first >= view->whole_low && end <= view->whole_high) {
-            next = whole_panels_end(tile, view, p);
+            next = whole_panels_end(tile, (int)attend__min(view->whole_high, to), p);
             work.seen = NULL;
             work.panels = next - p;
         } else {
@@ -109,9 +110,9 @@ static bool reads_values_directly(const struct attend__unit *unit)
     return unit->value_step == 1 && (misaligned % (VL * sizeof(float)) == 0 || unit->rows <= BLOCK_ROWS);
 }
 
-/* sum[rows][width] = the weighted sums of the tile's values. */
-static void sum_block_values(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
-                             const struct block *block, const float *weights, float *sum)
+/* What the values of a block are summed from and into; copies the tile's values where that is needed. */
+static struct value_tile find_values(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
+                                     const struct block *block, const float *weights, float *sum)
 {
     const struct tile_view *view = block->view;
     struct value_tile values = {
@@ -133,12 +134,18 @@ static void sum_block_values(const struct attend__unit *unit, const struct scrat
         values.stride = values.width;
         values.columns = attend__round_up(unit->d_v, VL);
     }
-    value_sums(block->rows, &values);
+    return values;
+}
+
+/* Rows whose sums took in a hidden NaN or infinity. */
+static void redo_block(const struct attend__unit *unit, const struct value_tile *values, const struct block *block)
+{
+    const struct tile_view *view = block->view;
     if (view->whole_low == view->low && view->whole_high == view->high)
         return;
     for (int r = 0; r < block->rows; r++)
-        if (!row_sees_all(view, r) && row_has_nonfinite(values.sum + r * values.width, unit->d_v))
-            redo_value_row(&values, view, r);
+        if (!row_sees_all(view, r) && row_has_nonfinite(values->sum + r * values->width, unit->d_v))
+            redo_value_row(values, view, r);
 }
 
 #endif

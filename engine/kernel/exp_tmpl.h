@@ -3,13 +3,12 @@
 #ifndef ATTEND__EXP_TMPL_H
 #define ATTEND__EXP_TMPL_H
 
-/* E(x) for x ≤ 0: e^x to 1.5e-7 relative near 0 and 3.9e-7 near -87, +0 below -87, exactly 1 at 0; NaN stays NaN.
+/* E(x) for x ≤ 0: e^x to 1.5e-7 relative near 0 and 3.2e-7 near -64, +0 below -64, exactly 1 at 0; NaN stays NaN.
  * x = n·ln2 + r, |r| ≤ ln2/2. Adding 1.5·2^23 + 126 leaves n + 126 in the sum's low bits: shifted into the exponent field that is
- * 2^(n-1), for n = -126 it is +0. The polynomial is 2·e^r. */
+ * 2^(n-1). The polynomial is 2·e^r. What comes of x far below -64 on the way is not used. */
 static inline vf exp_nonpositive(vf x)
 {
     const vf shifter = vf_set1(0x1.8p23f + 126.0f);
-    x = vf_at_least(x, vf_set1(-87.0f)); /* n = -126 from there on */
     vf t = vf_fma(x, vf_set1(0x1.715476p+0f), shifter);
     vf n = vf_sub(t, shifter);
     vf r = vf_fma(n, vf_set1(-0x1.62e43p-1f), x);
@@ -19,7 +18,26 @@ static inline vf exp_nonpositive(vf x)
     p = vf_fma(p, r, vf_set1(0x1.fffdbcp-1f));
     p = vf_fma(p, r, vf_set1(0x1.fffff8p+0f));
     p = vf_fma(p, r, vf_set1(2.0f));
-    return vf_mul(p, vf_exponent_from_sum(t));
+    return vf_mul_above(p, vf_exponent_from_sum(t), x, vf_set1(-64.0f));
+}
+
+/* tanh(y) to 3.1e-7 relative; NaN stays NaN, and a zero may have either sign. y·P(y²) / Q(y²) on |y| ≤ 8.4, where it is 1 to 1.2e-7; all coefficients are positive, so that
+ * nothing cancels. */
+static inline vf tanh_any(vf y)
+{
+    y = vf_at_most(vf_at_least(y, vf_set1(-8.4f)), vf_set1(8.4f));
+    const vf z = vf_mul(y, y);
+    vf p = vf_set1(0x1.d32984p-27f);
+    p = vf_fma(p, z, vf_set1(0x1.5c5fbep-16f));
+    p = vf_fma(p, z, vf_set1(0x1.cb5ba6p-9f));
+    p = vf_fma(p, z, vf_set1(0x1.12330ep-3f));
+    p = vf_fma(p, z, vf_set1(1.0f));
+    vf q = vf_set1(0x1.a67a7ep-21f);
+    q = vf_fma(q, z, vf_set1(0x1.5a186ep-12f));
+    q = vf_fma(q, z, vf_set1(0x1.a887d2p-6f));
+    q = vf_fma(q, z, vf_set1(0x1.de6ee2p-2f));
+    q = vf_fma(q, z, vf_set1(1.0f));
+    return vf_div_tanh(vf_mul(y, p), q);
 }
 
 /* ln(x) for normal x > 0, exactly 0 at 1; NaN for NaN and infinity.

@@ -27,8 +27,8 @@ enum {
     ATTEND__UNIT_ROWS_LEAST = 24 /* below this packing takes more than a fifth */
 };
 
-/* One row of a unit. Keys count from the item's first real key; the row sees keys low <= j < high, and of those only the ones
- * whose visible byte is not 0, where visibility is given. */
+/* One row of a unit. Keys count from the item's first real key; the row sees the unit's prefix and keys low <= j < high, and of those only
+ * the ones whose visible flag is not 0 and whose bias is above -inf, where these are given. */
 struct attend__row {
     const float *query; /* [d_k], stride query_step */
     float *output;      /* [d_v], stride output_step */
@@ -36,11 +36,17 @@ struct attend__row {
     int64_t low, high;
 };
 
-/* What few calls ask for. */
+/* What not every call has. */
 struct attend__row_details {
-    const uint8_t *visible; /* of key 0, stride visible_step; NULL: all of the range */
+    const uint8_t *visible; /* of column 0, see attend__unit.visible_column; NULL: all of the range */
+    const float *bias;      /* of key 0, stride bias_step; NULL: none */
+    int64_t diagonal;       /* the row's own key, for ALiBi */
+    float slope;            /* of ALiBi: slope·|distance from the diagonal| is taken off a score */
+    float sink;             /* a score without a key; -inf: none */
+    float *largest, *total; /* M and L of the row's partial; NULL: not wanted. Read by resume and sum_weights */
     float *scores;          /* of key 0, stride scores_step; NULL: not wanted */
     float *weights;         /* of key 0, stride weights_step; NULL: not wanted */
+    float *sums;            /* of the first key of the tile, for sum_weights: room for a KV tile */
 };
 
 /* planes × rows pieces of `bytes` bytes; strides in bytes. */
@@ -54,18 +60,46 @@ enum { ATTEND__NEXT_REGIONS = 4 };
 struct attend__unit {
     const struct attend__row *row; /* row[rows] */
     const struct attend__row_details *details; /* details[rows]; NULL: none of any row */
-    int64_t low, high;             /* union of the rows' ranges; both 0 for none */
-    bool alike;                    /* every row sees all keys of the union, which is not empty */
+    int64_t low, high;             /* all keys that some row may see lie between them; both 0 for none */
+    int64_t prefix;                /* keys before it are seen by every row, besides its range */
+    int64_t gap_low, gap_high;     /* no row sees keys gap_low <= j < gap_high; equal for none */
+    bool alike;                    /* every row sees all keys between low and high, and there are some */
+    bool masked;                   /* some details have visible or bias */
+    bool biased, distant;          /* some have a bias; some have a slope */
+    bool sunken;                   /* some have a sink */
+    bool partial;                  /* output is the partial's A; details have largest and total */
+    bool resume;                   /* likewise, and they say with what the rows begin */
+    bool diagnosed;                /* some details have scores or weights */
     int64_t rows;                  /* 1 … ATTEND__UNIT_ROWS_MOST */
     const float *key, *value;      /* of key 0; keys from `high` on are never read */
     int64_t key_stride, value_stride; /* from key to key */
     int64_t d_k, d_v;
     int64_t query_step, key_step, value_step, output_step; /* from feature to feature */
-    int64_t visible_step, scores_step, weights_step;       /* from key to key */
+    int64_t visible_step, bias_step, scores_step, weights_step; /* from key to key */
+    int64_t visible_column;        /* key j's flag is in column j + visible_column; before column 0 keys are visible */
+    bool visible_bits;             /* columns are bits, the lowest of a byte first, and the step is 1; otherwise bytes */
     float scale;
+    float softcap;                 /* 0: none */
+    bool (*halted)(void *argument); /* asked before every strip of rows: true ends the unit at once. NULL: never */
+    void *halted_argument;
     /* What the thread will touch after this unit: a hint for its caches, in order of urgency. Never read. */
-    struct attend__region next[ATTEND__NEXT_REGIONS];
-    int nexts;
+    const struct attend__region *next; /* next[nexts] */
+    int nexts;                         /* at most ATTEND__NEXT_REGIONS */
+};
+
+/* A row's partial. sum[columns], readable and writable up to the next multiple of ATTEND__LANES. */
+struct attend__partial {
+    float largest, total; /* total 0, or largest -inf: no key above -inf so far, and the sums hold anything */
+    float *sum;
+};
+
+struct attend__finish {
+    float *output; /* stride output_step */
+    int64_t output_step;
+    float *lse;    /* NULL: not wanted */
+    float sink;    /* -inf: none */
+    bool partial;
+    float *largest, *total; /* of the partial */
 };
 
 struct attend__kernel {
@@ -79,6 +113,17 @@ struct attend__kernel {
     /* Attends the unit's rows: output, LSE, and scores and weights for the keys inside each row's range. scratch is aligned to
      * 64 bytes. The floating-point state is that of fpstate.h. */
     void (*run)(const struct attend__unit *unit, void *scratch);
+
+    /* Adds the weights of the unit's rows, in their order, to details' sums. The rows' largest and total are known, and their keys lie
+     * in one KV tile. */
+    void (*sum_weights)(const struct attend__unit *unit, void *scratch);
+
+    /* Takes a later part of a row's keys into what is before it; `columns` columns of A. */
+    void (*fold)(struct attend__partial *into, const struct attend__partial *part, int64_t columns);
+
+    /* Writes the results of a row: A / L, with the sink in L, and M + ln L where lse is not NULL; or, with `partial`, A as it is given out
+     * and M and L. */
+    void (*finish)(const struct attend__partial *row, const struct attend__finish *to, int64_t columns);
 
     /* Performs about `steps` rounds of independent multiply-adds in registers; returns the operations done, 2 each. */
     double (*multiply_adds)(int64_t steps);

@@ -19,8 +19,9 @@ enum {
     PANEL_KEYS = PANEL_VECTORS * VL,
     LANE_VECTORS = ATTEND__LANES / VL,
     PANEL_GROUPS = PANEL_KEYS / ATTEND__LANES,
-    /* Blocks that go through the steps together where tiles are short, so that one block's latencies hide behind another's work. */
-    STRIP_BLOCKS = 8,
+    /* Blocks that go through the steps together at most: where tiles are short, so that one block's latencies hide behind another's work;
+     * where they are wide, so that keys and values are fetched for many rows at a time. */
+    STRIP_BLOCKS = 11,
     STRIP_ROWS = STRIP_BLOCKS * BLOCK_ROWS,
     STRIP_SLOTS = STRIP_ROWS + ATTEND__LANES, /* floats of a strip, with room for a whole vector past it */
     EXP_ROWS = 3, /* rows whose exponentials are computed side by side: more would not fit 16 registers */
@@ -49,6 +50,7 @@ _Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole 
 #include "engine/kernel/pack_tmpl.h"
 #include "engine/kernel/ahead_tmpl.h"
 #include "engine/kernel/score_tmpl.h"
+#include "engine/kernel/modify_tmpl.h"
 #include "engine/kernel/softmax_tmpl.h"
 #include "engine/kernel/value_tmpl.h"
 #include "engine/kernel/merge_tmpl.h"
@@ -57,6 +59,7 @@ _Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole 
 #include "engine/kernel/strip_tmpl.h"
 #include "engine/kernel/diagnose_tmpl.h"
 #include "engine/kernel/unit_tmpl.h"
+#include "engine/kernel/part_tmpl.h"
 #include "engine/kernel/probe_tmpl.h"
 
 #define KERNEL_OBJECT_(suffix) attend__kernel_##suffix
@@ -71,6 +74,9 @@ const struct attend__kernel KERNEL_OBJECT(KERNEL_SUFFIX) = {
     .register_keys = PANEL_KEYS,
     .scratch_bytes = unit_scratch_bytes,
     .run = run_unit,
+    .sum_weights = sum_unit_weights,
+    .fold = fold_partial,
+    .finish = finish_partial,
     .multiply_adds = probe_multiply_adds,
     .read = probe_read,
 };

@@ -65,7 +65,7 @@ static void store_row(float *output, int64_t step, vf v, int lanes)
 }
 
 /* a / b correctly rounded, where each lane of a is 0 or within QUOTIENT_LOW … QUOTIENT_HIGH, which keeps every step from under- and
- * overflow, and b in [1, 2⁴⁰], as totals are: each tile adds at most 512; y is the correctly rounded 1 / b. q = a·y is off by less than 2 units in the last place; a correction by
+ * overflow, and b in [1, 2⁴⁰], as totals of runs are: each tile adds at most 512; y is the correctly rounded 1 / b. q = a·y is off by less than 2 units in the last place; a correction by
  * the remainder makes it one of the two neighbours of a / b, whose remainder is exact, and then the second gives the rounded
  * quotient (Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor", 1990, theorem 7); +0 for
  * either zero. 5 operations against the 16 or more cycles of a division. */
@@ -76,7 +76,7 @@ static inline vf divide_normal(vf a, vf minus_b, vf y)
     return vf_fma(vf_fma(minus_b, q, a), y, q);
 }
 
-static const float QUOTIENT_LOW = 0x1p-60f, QUOTIENT_HIGH = 0x1p100f;
+static const float QUOTIENT_LOW = 0x1p-60f, QUOTIENT_HIGH = 0x1p100f, TOTAL_HIGH = 0x1p40f;
 
 /* o = A / L of one row; right if the row's sums lie where divide_normal is, which the span tells. */
 static inline void finish_normal(float *output, int64_t step, const float *sum, float total, float reciprocal, int64_t d_v,
@@ -121,8 +121,61 @@ static void finish_lse(const struct attend__row *row, int rows, const struct par
     }
 }
 
+/* What a sink makes of a row: its share scales the sums, and the total grows. A row without keys has none. */
+struct sunk {
+    float share, total;
+};
+
+static struct sunk sink_row(float largest, float total, float sink)
+{
+    if (total == 0.0f || sink == -__builtin_inff())
+        return (struct sunk){ 1.0f, total };
+    float lanes[2][VL];
+    const vf both = vf_max(vf_set1(largest), vf_set1(sink));
+    const vf share = exp_nonpositive(vf_sub(vf_set1(largest), both));
+    vf_store(lanes[0], share);
+    vf_store(lanes[1], vf_add(vf_mul(vf_set1(total), share), exp_nonpositive(vf_sub(vf_set1(sink), both))));
+    return (struct sunk){ lanes[0][0], lanes[1][0] };
+}
+
+static void scale_row(float *sum, float share, int64_t d_v)
+{
+    if (share == 1.0f)
+        return;
+    for (int64_t column = 0; column < d_v; column += VL)
+        vf_store(sum + column, vf_mul(vf_load(sum + column), vf_set1(share)));
+}
+
+/* Sums of `rows` rows as their sinks leave them, and totals[rows], readable up to a whole vector past them. */
+static void sink_rows(const struct attend__row_details *details, int rows, const struct partials *done, float *totals, int64_t d_v)
+{
+    for (int r = 0; r < rows; r++) {
+        const struct sunk sunk = sink_row(done->largest[r], done->total[r], details[r].sink);
+        scale_row(done->sum + r * done->width, sunk.share, d_v);
+        totals[r] = sunk.total;
+    }
+    vf_store(totals + rows, vf_set1(1.0f));
+}
+
+/* M and L as they are given out: nothing of how they came about shows. */
+static void give_out(float *largest, float *total, float row_largest, float row_total)
+{
+    const bool none = row_total == 0.0f, wrong = row_total != row_total;
+    *largest = none ? -__builtin_inff() : wrong ? __builtin_nanf("") : row_largest;
+    *total = none ? 0.0f : wrong ? __builtin_nanf("") : row_total;
+}
+
+/* A as it is given out. */
+static void give_out_sums(float *output, int64_t step, const float *sum, float total, int64_t d_v)
+{
+    for (int64_t column = 0; column < d_v; column += VL) {
+        const vf a = total == 0.0f ? vf_set1(0.0f) : vf_canonical(vf_add(vf_load(sum + column), vf_set1(0.0f)));
+        store_row(output + column * step, step, a, (int)attend__min(d_v - column, VL));
+    }
+}
+
 /* Results of consecutive rows: all at once the fast way, and again one by one if any is out of its reach. */
-static void finish_rows(const struct attend__row *row, int rows, const struct partials *done, int64_t output_step, int64_t d_v)
+static void finish_outputs(const struct attend__row *row, int rows, const struct partials *done, int64_t output_step, int64_t d_v)
 {
     struct vf_span span = vf_span_none();
     bool normal = true;
@@ -130,7 +183,7 @@ static void finish_rows(const struct attend__row *row, int rows, const struct pa
         float reciprocal[VL];
         vf_store(reciprocal, vf_div(vf_set1(1.0f), vf_load(done->total + first)));
         for (int r = first; r < rows && r < first + VL; r++) {
-            normal &= done->total[r] >= 1.0f;
+            normal &= done->total[r] >= 1.0f && done->total[r] <= TOTAL_HIGH;
             finish_normal(row[r].output, output_step, done->sum + r * done->width, done->total[r], reciprocal[r - first], d_v,
                           &span);
         }
@@ -138,8 +191,6 @@ static void finish_rows(const struct attend__row *row, int rows, const struct pa
     if (!normal || !vf_span_inside(span, QUOTIENT_LOW, QUOTIENT_HIGH))
         for (int r = 0; r < rows; r++)
             finish_any(row[r].output, output_step, done->sum + r * done->width, done->total[r], d_v);
-    if (row->lse)
-        finish_lse(row, rows, done);
 }
 
 #endif

@@ -3,20 +3,6 @@
 #ifndef ATTEND__SOFTMAX_TMPL_H
 #define ATTEND__SOFTMAX_TMPL_H
 
-/* Products become scores, hidden ones -inf again, and the largest is returned: for scales that are not positive, which turn the
- * order of the products around or make a hidden key's -inf a NaN. */
-static vf rescale_row(float *scores, const struct tile_view *view, int r, float scale)
-{
-    vf largest = vf_set1(-FLT_MAX);
-    for (int j = group_low(view); j < group_high(view); j += VL) {
-        const uint32_t seen = (uint32_t)(seen_word(view, r, j / 64 * 64) >> j % 64);
-        const vf s = vf_hide(vf_mul(vf_load(scores + j), vf_set1(scale)), seen);
-        largest = vf_max(largest, s);
-        vf_store(scores + j, s);
-    }
-    return largest;
-}
-
 /* How products become arguments of E. */
 enum scaling {
     SCALE_ROUNDED, /* s = scale·x, rounded; s - m */

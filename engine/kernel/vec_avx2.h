@@ -35,11 +35,34 @@ static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
 static inline vf vf_mul(vf a, vf b) { return _mm256_mul_ps(a, b); }
 static inline vf vf_div(vf a, vf b) { return _mm256_div_ps(a, b); }
+static inline vf vf_div_tanh(vf a, vf b) { return vf_div(a, b); }
 static inline vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 static inline vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 
+static inline vf vf_mul_above(vf a, vf b, vf x, vf limit)
+{
+    return _mm256_and_ps(_mm256_cmp_ps(x, limit, _CMP_NLT_UQ), _mm256_mul_ps(a, b));
+}
+
 /* The instruction answers its second operand where one is NaN. */
 static inline vf vf_at_least(vf x, vf limit) { return _mm256_max_ps(limit, x); }
+
+static inline vf vf_at_most(vf x, vf limit) { return _mm256_min_ps(limit, x); }
+
+static inline uint64_t bytes_not_zero(const uint8_t *p)
+{
+    uint64_t zero = 0;
+    for (int i = 0; i < 2; i++) {
+        const __m256i bytes = _mm256_loadu_si256((const __m256i *)p + i);
+        zero |= (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(bytes, _mm256_setzero_si256())) << 32 * i;
+    }
+    return ~zero;
+}
+
+static inline uint32_t vf_above_minus_inf(vf v)
+{
+    return (uint32_t)_mm256_movemask_ps(_mm256_cmp_ps(v, _mm256_set1_ps(-__builtin_inff()), _CMP_NEQ_UQ));
+}
 
 static inline vf vf_hide(vf v, uint32_t visible)
 {

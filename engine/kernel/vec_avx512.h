@@ -31,11 +31,40 @@ static inline vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 static inline vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
 static inline vf vf_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+
+/* An estimate good to 14 bits, a step that makes it 28, and the quotient corrected by its remainder: 6 operations against the 16 cycles
+ * of the divider. Compared with the division for every argument of tanh_any. */
+static inline vf vf_div_tanh(vf a, vf b)
+{
+    vf y = _mm512_rcp14_ps(b);
+    y = _mm512_fmadd_ps(_mm512_fnmadd_ps(b, y, _mm512_set1_ps(1.0f)), y, y);
+    const vf q = _mm512_mul_ps(a, y);
+    return _mm512_fmadd_ps(_mm512_fnmadd_ps(b, q, a), y, q);
+}
+
 static inline vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 static inline vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 
+static inline vf vf_mul_above(vf a, vf b, vf x, vf limit)
+{
+    return _mm512_maskz_mul_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLT_UQ), a, b);
+}
+
 /* The instruction answers its second operand where one is NaN. */
 static inline vf vf_at_least(vf x, vf limit) { return _mm512_max_ps(limit, x); }
+
+static inline vf vf_at_most(vf x, vf limit) { return _mm512_min_ps(limit, x); }
+
+static inline uint64_t bytes_not_zero(const uint8_t *p)
+{
+    const __m512i bytes = _mm512_loadu_si512(p);
+    return _mm512_test_epi8_mask(bytes, bytes);
+}
+
+static inline uint32_t vf_above_minus_inf(vf v)
+{
+    return _mm512_cmp_ps_mask(v, _mm512_set1_ps(-__builtin_inff()), _CMP_NEQ_UQ);
+}
 
 static inline vf vf_hide(vf v, uint32_t visible)
 {

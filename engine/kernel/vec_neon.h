@@ -50,10 +50,24 @@ static inline vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
 static inline vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf vf_mul(vf a, vf b) { return vmulq_f32(a, b); }
 static inline vf vf_div(vf a, vf b) { return vdivq_f32(a, b); }
+static inline vf vf_div_tanh(vf a, vf b) { return vf_div(a, b); }
 static inline vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 static inline vf vf_max(vf a, vf b) { return vmaxq_f32(a, b); } /* NaN when either is */
 
+static inline vf vf_mul_above(vf a, vf b, vf x, vf limit)
+{
+    return vreinterpretq_f32_u32(vbicq_u32(vreinterpretq_u32_f32(vmulq_f32(a, b)), vcltq_f32(x, limit)));
+}
+
 static inline vf vf_at_least(vf x, vf limit) { return vmaxq_f32(x, limit); } /* NaN when either is */
+
+static inline vf vf_at_most(vf x, vf limit) { return vminq_f32(x, limit); } /* likewise */
+
+static inline uint32_t vf_above_minus_inf(vf v)
+{
+    const uint32x4_t lane_bit = { 1, 2, 4, 8 };
+    return vaddvq_u32(vbicq_u32(lane_bit, vceqq_f32(v, vdupq_n_f32(-__builtin_inff()))));
+}
 
 static inline vf vf_hide(vf v, uint32_t visible)
 {

@@ -51,6 +51,7 @@ static inline vf vf_add(vf a, vf b) { return a + b; }
 static inline vf vf_sub(vf a, vf b) { return a - b; }
 static inline vf vf_mul(vf a, vf b) { return a * b; }
 static inline vf vf_div(vf a, vf b) { return a / b; }
+static inline vf vf_div_tanh(vf a, vf b) { return vf_div(a, b); }
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || defined(__FP_FAST_FMAF)
 
@@ -87,7 +88,18 @@ static __attribute__((noinline)) vf vf_fma(vf a, vf b, vf c)
 static inline vf vf_pick(vi mask, vf yes, vf no) { return (vf)(((vi)yes & mask) | ((vi)no & ~mask)); }
 
 static inline vf vf_max(vf a, vf b) { return vf_pick(a > b, a, b); }
+static inline vf vf_mul_above(vf a, vf b, vf x, vf limit) { return (vf)((vi)(a * b) & ~(vi)(x < limit)); }
 static inline vf vf_at_least(vf x, vf limit) { return vf_pick(x < limit, limit, x); }
+
+static inline vf vf_at_most(vf x, vf limit) { return vf_pick(x > limit, limit, x); }
+
+static inline uint32_t vf_above_minus_inf(vf v)
+{
+    uint32_t bits = 0;
+    for (int i = 0; i < VL; i++)
+        bits |= (uint32_t)(v[i] != -__builtin_inff()) << i;
+    return bits;
+}
 
 static inline vf vf_hide(vf v, uint32_t visible)
 {

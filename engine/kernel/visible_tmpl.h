@@ -1,5 +1,5 @@
-/* What the rows of one block see of one KV tile: a range each, and bits where a visibility tensor leaves gaps in it. Plain C, no
- * vectors; decides nothing about batches or masks, which the caller has turned into ranges and bytes. */
+/* What the rows of one block see of one KV tile: a range each, and bits where flags, a bias or the end of a prefix leave gaps in it. Decides
+ * nothing about batches or rules, which the caller has turned into ranges. */
 #ifndef ATTEND__VISIBLE_TMPL_H
 #define ATTEND__VISIBLE_TMPL_H
 
@@ -17,66 +17,134 @@ struct tile_view {
     uint64_t bits[BLOCK_ROWS][TILE_WORDS]; /* valid where dotted; bit j of the tile at word j / 64 */
 };
 
-/* Bit i is set where byte i of the eight is not 0. */
-static inline uint64_t nonzero_bytes(const uint8_t *bytes)
+/* Bits of the 64 keys from `key` on (of the item) that the flags let row `details` see; of the keys from `end` on anything. Nothing
+ * beyond the flags of the keys before `end` is read. */
+static uint64_t flags_word(const struct attend__unit *unit, const struct attend__row_details *details, int64_t key, int64_t end)
 {
-    uint64_t x;
-    memcpy(&x, bytes, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    x = __builtin_bswap64(x);
-#endif
-    const uint64_t low_bits = UINT64_C(0x7f7f7f7f7f7f7f7f);
-    uint64_t top = (x | ((x & low_bits) + low_bits)) & ~low_bits;
-    return ((top >> 7) * UINT64_C(0x0102040810204080)) >> 56;
+    const int64_t column = key + unit->visible_column;
+    const int count = (int)attend__min(end - key, 64);
+    const uint8_t *flags = details->visible;
+    if (count == 64 && column >= 0 && unit->visible_bits) {
+        const int shift = (int)(column % 8);
+        uint64_t word = 0;
+        for (int i = 0; i < 8; i++)
+            word |= (uint64_t)flags[column / 8 + i] << 8 * i;
+        return shift == 0 ? word : word >> shift | (uint64_t)flags[column / 8 + 8] << (64 - shift);
+    }
+    if (count == 64 && column >= 0 && unit->visible_step == 1)
+        return bytes_not_zero(flags + column);
+    uint64_t word = 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t c = column + i;
+        const bool seen = c < 0 || (unit->visible_bits ? flags[c / 8] >> c % 8 & 1 : flags[c * unit->visible_step] != 0);
+        word |= (uint64_t)seen << i;
+    }
+    return word;
 }
 
-/* Gathers the visible bytes of keys view->low … view->high - 1 of a tile into bits and tightens the range to the first and last
- * visible key. `visible` is that of the tile's first key. */
-static void read_visible(struct row_view *view, uint64_t *bits, const uint8_t *visible, int64_t step)
+/* Likewise what the bias lets it see: only -inf hides. */
+static uint64_t bias_word(const struct attend__unit *unit, const struct attend__row_details *details, int64_t key, int64_t end)
 {
-    memset(bits, 0, TILE_WORDS * sizeof *bits);
-    int j = view->low;
-    while (j < view->high) {
-        if (step == 1 && j % 8 == 0 && j + 8 <= view->high) {
-            bits[j / 64] |= nonzero_bytes(visible + j) << (j % 64);
-            j += 8;
-        } else {
-            bits[j / 64] |= (uint64_t)(visible[j * step] != 0) << (j % 64);
-            j++;
-        }
+    const float *bias = details->bias + key * unit->bias_step;
+    uint64_t word = 0;
+    if (end - key >= 64 && unit->bias_step == 1) {
+        for (int i = 0; i < 64; i += VL)
+            word |= (uint64_t)vf_above_minus_inf(vf_load(bias + i)) << i;
+        return word;
     }
-    int first = ATTEND__KV_TILE, last = -1, seen = 0;
+    for (int i = 0; i < 64 && key + i < end; i++)
+        word |= (uint64_t)(bias[i * unit->bias_step] != -__builtin_inff()) << i;
+    return word;
+}
+
+/* Keys low ≤ j < high of the 64 from key j on. */
+static inline uint64_t range_word(int low, int high, int j)
+{
+    low -= j;
+    high -= j;
+    if (low >= 64 || high <= 0 || low >= high)
+        return 0;
+    uint64_t word = UINT64_MAX;
+    if (low > 0)
+        word &= UINT64_MAX << low;
+    if (high < 64)
+        word &= UINT64_MAX >> (64 - high);
+    return word;
+}
+
+/* Gathers what the row sees into bits and tightens the view to its first and last key. The row sees keys below `prefix` and those of the
+ * view, as far as flags and bias let it. */
+static void read_bits(struct row_view *seen, uint64_t *bits, const struct attend__unit *unit,
+                      const struct attend__row_details *details, int prefix, int64_t first_key)
+{
+    const int end = seen->high > prefix ? seen->high : prefix;
+    int first = 0, last = -1, count = 0;
     for (int w = 0; w < TILE_WORDS; w++) {
-        if (!bits[w])
+        const int j = w * 64;
+        uint64_t word = range_word(seen->low, seen->high, j) | range_word(0, prefix, j);
+        if (word && details && details->visible)
+            word &= flags_word(unit, details, first_key + j, first_key + end);
+        if (word && details && details->bias)
+            word &= bias_word(unit, details, first_key + j, first_key + end);
+        bits[w] = word;
+        if (!word)
             continue;
         if (last < 0)
-            first = w * 64 + __builtin_ctzll(bits[w]);
-        last = w * 64 + 63 - __builtin_clzll(bits[w]);
-        seen += __builtin_popcountll(bits[w]);
+            first = j + __builtin_ctzll(word);
+        last = j + 63 - __builtin_clzll(word);
+        count += __builtin_popcountll(word);
     }
-    view->low = last < 0 ? 0 : first;
-    view->high = last + 1;
-    view->dotted = seen < view->high - view->low;
+    seen->low = first;
+    seen->high = last + 1;
+    seen->dotted = count < seen->high - seen->low;
 }
 
-/* Fills the view of the tile that begins at first_key; false when no row sees anything of it. `details` is that of the first row, or
- * NULL. */
-static bool view_tile(struct tile_view *view, const struct attend__row *row, const struct attend__row_details *details, int rows,
-                      int64_t visible_step, int64_t first_key)
+/* Row r of the unit may see the same keys as the row before it, flag by flag. */
+static bool sees_like_previous(const struct attend__row *row, const struct attend__row_details *details, int r)
 {
+    return r > 0 && row[r].low == row[r - 1].low && row[r].high == row[r - 1].high &&
+           details[r].visible == details[r - 1].visible && details[r].bias == details[r - 1].bias;
+}
+
+/* What row r of `row` sees of the tile; both ends 0 for nothing. */
+static void view_row(struct tile_view *view, const struct attend__unit *unit, const struct attend__row *row,
+                     const struct attend__row_details *details, int r, int64_t first_key)
+{
+    struct row_view *seen = &view->row[r];
+    if (unit->masked && sees_like_previous(row, details, r)) {
+        *seen = view->row[r - 1];
+        memcpy(view->bits[r], view->bits[r - 1], sizeof view->bits[r]);
+        return;
+    }
+    const int prefix = (int)attend__clamp(unit->prefix - first_key, 0, ATTEND__KV_TILE);
+    seen->low = (int)attend__clamp(row[r].low - first_key, 0, ATTEND__KV_TILE);
+    seen->high = (int)attend__clamp(row[r].high - first_key, 0, ATTEND__KV_TILE);
+    seen->dotted = false;
+    if (seen->low >= seen->high)
+        seen->low = seen->high = prefix;
+    if ((unit->masked || seen->low > prefix) && (unit->masked || prefix > 0))
+        read_bits(seen, view->bits[r], unit, unit->masked ? &details[r] : NULL, prefix, first_key);
+    else if (prefix > 0)
+        seen->low = 0;
+    if (seen->low >= seen->high)
+        seen->low = seen->high = 0;
+}
+
+/* Fills the view that `rows` rows of the unit, from row `first` on, have of the tile that begins at first_key; false when no row sees
+ * anything of it. */
+static bool view_tile(struct tile_view *view, const struct attend__unit *unit, int64_t first, int rows, int64_t first_key)
+{
+    const struct attend__row *row = unit->row + first;
+    const struct attend__row_details *details = unit->details ? unit->details + first : NULL;
     view->low = view->whole_low = ATTEND__KV_TILE;
     view->high = view->whole_high = 0;
     int most_low = 0, least_high = ATTEND__KV_TILE;
     bool dotted = false;
     for (int r = 0; r < rows; r++) {
-        struct row_view *seen = &view->row[r];
-        seen->low = (int)attend__clamp(row[r].low - first_key, 0, ATTEND__KV_TILE);
-        seen->high = (int)attend__clamp(row[r].high - first_key, 0, ATTEND__KV_TILE);
-        seen->dotted = false;
-        if (details && details[r].visible && seen->low < seen->high)
-            read_visible(seen, view->bits[r], details[r].visible + first_key * visible_step, visible_step);
+        view_row(view, unit, row, details, r, first_key);
+        const struct row_view *seen = &view->row[r];
         if (seen->low >= seen->high) {
-            seen->low = seen->high = least_high = 0;
+            least_high = 0;
             continue;
         }
         dotted |= seen->dotted;
@@ -111,14 +179,7 @@ static inline bool row_sees_all(const struct tile_view *view, int r)
 /* The keys of the 64 from key j on that row r sees, lowest bit first; j is a multiple of 64. */
 static inline uint64_t seen_word(const struct tile_view *view, int r, int j)
 {
-    const int low = view->row[r].low - j, high = view->row[r].high - j;
-    if (low >= 64 || high <= 0)
-        return 0;
-    uint64_t seen = UINT64_MAX;
-    if (low > 0)
-        seen &= UINT64_MAX << low;
-    if (high < 64)
-        seen &= UINT64_MAX >> (64 - high);
+    const uint64_t seen = range_word(view->row[r].low, view->row[r].high, j);
     return view->row[r].dotted ? seen & view->bits[r][j / 64] : seen;
 }
 

@@ -18,6 +18,13 @@ static bool add_part(size_t *total, size_t *part, int64_t count, size_t size)
     return attend__size_add_product(total, *part, 1);
 }
 
+/* M and L of every row take so many cache lines each. */
+static int64_t partials_lines(const struct attend__problem *problem)
+{
+    const int64_t rows = problem->heads * problem->rows * (problem->packed_queries ? 1 : problem->batch);
+    return problem->key_sums ? attend__divide_up(rows, ATTEND__ALIGNMENT / (int64_t)sizeof(float)) : 0;
+}
+
 attend_status attend__plan_make(struct attend__plan *plan, const struct attend__problem *problem,
                                 const struct attend__kernel *kernel, int threads, int64_t l2_bytes)
 {
@@ -31,8 +38,10 @@ attend_status attend__plan_make(struct attend__plan *plan, const struct attend__
         add_part(&plan->scratch_bytes, &plan->rows_bytes, plan->unit_rows, sizeof(struct attend__row)) &&
         add_part(&plan->scratch_bytes, &plan->details_bytes, plan->unit_rows, sizeof(struct attend__row_details)) &&
         add_part(&plan->scratch_bytes, &ignored, 1, kernel_bytes) &&
+        add_part(&plan->scratch_bytes, &plan->sums_bytes, problem->key_sums ? problem->group : 0, ATTEND__KV_TILE * sizeof(float)) &&
         add_part(&plan->workspace_bytes, &plan->items_bytes, problem->batch, sizeof(struct attend__item)) &&
         add_part(&plan->workspace_bytes, &plan->units_bytes, plan->unit_capacity, sizeof(struct attend__unit_ref)) &&
+        add_part(&plan->workspace_bytes, &plan->partials_bytes, partials_lines(problem), 2 * (size_t)ATTEND__ALIGNMENT) &&
         add_part(&plan->workspace_bytes, &ignored, 1, plan->scratch_bytes) && plan->workspace_bytes <= INT64_MAX;
     if (!fits)
         return attend__fail(ATTEND_ERR_ARGUMENT,
@@ -42,13 +51,19 @@ attend_status attend__plan_make(struct attend__plan *plan, const struct attend__
     return ATTEND_OK;
 }
 
-void *attend__plan_schedule(const struct attend__plan *plan, const struct attend__call *call, void *workspace,
-                            struct attend__schedule *schedule)
+void *attend__plan_lay_out(const struct attend__plan *plan, void *workspace, struct attend__schedule *schedule)
 {
     char *memory = workspace;
     schedule->items = (struct attend__item *)memory;
-    schedule->units = (struct attend__unit_ref *)(memory + plan->items_bytes);
-    attend__units_cut(schedule, &plan->problem, call, plan->threads, plan->unit_rows,
-                      plan->unit_capacity);
-    return memory + plan->items_bytes + plan->units_bytes;
+    memory += plan->items_bytes;
+    schedule->units = (struct attend__unit_ref *)memory;
+    memory += plan->units_bytes;
+    schedule->maximum = plan->problem.key_sums ? (float *)memory : NULL;
+    schedule->total = plan->problem.key_sums ? (float *)(memory + plan->partials_bytes / 2) : NULL;
+    return memory + plan->partials_bytes;
+}
+
+void attend__plan_cut(const struct attend__plan *plan, const struct attend__call *call, struct attend__schedule *schedule)
+{
+    attend__units_cut(schedule, &plan->problem, call, plan->threads, plan->unit_rows, plan->unit_capacity);
 }

@@ -39,7 +39,7 @@ int64_t attend__unit_rows(const struct attend__problem *problem, int64_t l2_byte
 static bool has_padding_rows(const struct attend__problem *problem, const struct attend__call *call,
                              const struct attend__item *item)
 {
-    return !problem->keep_padding_rows && item->rows < call->rows;
+    return !problem->keep_padding_rows && !problem->packed_queries && item->rows < call->rows;
 }
 
 /* The last units of the last heads, which are cut into pieces. One thread never waits for another. */
@@ -62,15 +62,29 @@ static int64_t most_added(int threads)
     return (PIECES - 1) * 2 * PIECEMEAL_UNITS * (int64_t)threads;
 }
 
+/* Full units of one kv head, at most. Each of the items that share packed rows may end with a unit that is not full. */
+static int64_t most_full_units(const struct attend__problem *problem, int64_t unit_rows)
+{
+    const int64_t rows = problem->rows * problem->group; /* fits: it is part of the query's size */
+    const int64_t items = problem->packed_queries ? attend__min(problem->batch, problem->rows) : 1;
+    const int64_t units = items + (rows - items) / unit_rows;
+    return rows == 0 ? 0 : units;
+}
+
+/* Clearing units, at most. */
+static int64_t most_clearing(const struct attend__problem *problem, int64_t batch)
+{
+    return problem->packed_queries ? 0 : batch * problem->heads; /* fits likewise */
+}
+
 int64_t attend__units_capacity(const struct attend__problem *problem, int threads, int64_t unit_rows)
 {
-    const struct attend__item whole = { .rows = problem->rows };
-    int64_t units = item_units(problem, &whole, unit_rows);
-    if (__builtin_mul_overflow(units, problem->batch, &units))
+    int64_t units = problem->kv_heads * most_full_units(problem, unit_rows);
+    if (__builtin_mul_overflow(units, problem->packed_queries ? 1 : problem->batch, &units))
         return -1;
     units = attend__max(units, (int64_t)threads * UNITS_PER_THREAD * 2);
-    const int64_t clearing = problem->batch * problem->heads; /* fits: it is part of the query's size */
-    return __builtin_add_overflow(units, clearing + most_added(threads), &units) ? -1 : units;
+    const int64_t added = most_clearing(problem, problem->batch) + most_added(threads);
+    return __builtin_add_overflow(units, added, &units) ? -1 : units;
 }
 
 /* Full units unless that leaves threads without work: then halves, quarters and so on. */
@@ -84,7 +98,7 @@ static int64_t choose_unit_rows(const struct attend__schedule *schedule, const s
             now += item_units(problem, &schedule->items[b], rows);
             halved += item_units(problem, &schedule->items[b], rows / 2);
         }
-        if (now >= (int64_t)threads * UNITS_PER_THREAD || halved + batch * problem->heads > capacity)
+        if (now >= (int64_t)threads * UNITS_PER_THREAD || halved + most_clearing(problem, batch) > capacity)
             break;
         rows /= 2;
     }
@@ -115,7 +129,8 @@ double attend__unit_pairs(const struct attend__problem *problem, const struct at
 static double unit_cost(const struct attend__problem *problem, const struct attend__item *item, int64_t first, int64_t rows)
 {
     const struct attend__range seen = attend__unit_union(problem, item, first, rows);
-    return attend__unit_pairs(problem, item, first, rows) + PACKING_ROWS * (double)(seen.high - seen.low);
+    const int64_t packed = attend__shared_prefix(problem, item) + seen.high - seen.low;
+    return attend__unit_pairs(problem, item, first, rows) + PACKING_ROWS * (double)packed;
 }
 
 /* Bucket 0 holds the longest units; a bucket spans a factor of 1.25 or less. */

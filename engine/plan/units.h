@@ -22,6 +22,8 @@ struct attend__schedule {
     int64_t count;
     int64_t unit_rows;              /* of a full unit */
     double work;                    /* multiply-adds of the visible pairs */
+    float *maximum, *total;         /* [call.batch][heads][call.rows] as the plan has room for: M and L of every row; NULL without
+                                       problem.key_sums. The batch of packed queries is 1 */
 };
 
 /* Rows of a full unit on a machine whose cores have second-level caches of l2_bytes (0: not known). */
@@ -38,7 +40,7 @@ struct attend__item_rows {
 /* The item's rows that `rows` rows of the group from `first` on belong to; rows > 0. */
 struct attend__item_rows attend__unit_item_rows(const struct attend__problem *problem, int64_t first, int64_t rows);
 
-/* Keys that some of `rows` rows of the group from `first` on see; rows > 0. */
+/* Keys that some of `rows` rows of the group from `first` on see, from the shared prefix on; rows > 0. */
 struct attend__range attend__unit_union(const struct attend__problem *problem, const struct attend__item *item, int64_t first,
                                         int64_t rows);
 

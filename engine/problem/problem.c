@@ -44,16 +44,18 @@ static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
 static attend_status check_products(const attend_problem *given)
 {
     const int64_t width = attend__max(given->d_k, given->d_v);
-    if (!product_fits(given->batch, given->heads, given->rows, width))
+    const int64_t query_batch = given->flags & ATTEND_PACKED_QUERIES ? 1 : given->batch;
+    const int64_t key_batch = given->flags & ATTEND_PACKED_KEYS ? 1 : given->batch;
+    if (!product_fits(query_batch, given->heads, given->rows, width))
         return attend__fail(ATTEND_ERR_ARGUMENT,
                             "problem.batch %" PRId64 " x heads %" PRId64 " x rows %" PRId64 " x width %" PRId64
                             " is too large; the number of elements must fit 63 bits",
-                            given->batch, given->heads, given->rows, width);
-    if (!product_fits(given->batch, given->kv_heads, given->keys, width))
+                            query_batch, given->heads, given->rows, width);
+    if (!product_fits(key_batch, given->kv_heads, given->keys, width))
         return attend__fail(ATTEND_ERR_ARGUMENT,
                             "problem.batch %" PRId64 " x kv_heads %" PRId64 " x keys %" PRId64 " x width %" PRId64
                             " is too large; the number of elements must fit 63 bits",
-                            given->batch, given->kv_heads, given->keys, width);
+                            key_batch, given->kv_heads, given->keys, width);
     return ATTEND_OK;
 }
 
@@ -78,7 +80,8 @@ static attend_status check_dtypes(const attend_problem *given)
 
 static attend_status check_options(const attend_problem *given)
 {
-    const uint32_t known = ATTEND_EXPLICIT_SCALE | ATTEND_KEEP_PADDING_ROWS | ATTEND_WINDOW;
+    const uint32_t known = ATTEND_EXPLICIT_SCALE | ATTEND_KEEP_PADDING_ROWS | ATTEND_WINDOW | ATTEND_PACKED_QUERIES |
+                           ATTEND_PACKED_KEYS | ATTEND_KEY_SUMS | ATTEND_FAST_ONLY;
     if (given->flags & ~known)
         return attend__fail(ATTEND_ERR_UNSUPPORTED, "problem.flags is 0x%" PRIx32 "; attend %s knows the bits 0x%" PRIx32,
                             given->flags, attend_version(), known);
@@ -89,6 +92,11 @@ static attend_status check_options(const attend_problem *given)
                             (int)given->diagonal);
     if (given->reserved != 0)
         return attend__fail(ATTEND_ERR_ARGUMENT, "problem.reserved is %" PRId32 "; it must be 0", given->reserved);
+    if (given->reserved_2 != 0)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "problem.reserved_2 is %" PRId32 "; it must be 0", given->reserved_2);
+    if (!(given->softcap >= 0) || !isfinite(given->softcap))
+        return attend__fail(ATTEND_ERR_ARGUMENT, "problem.softcap is %g; it must be finite and at least 0",
+                            (double)given->softcap);
     return ATTEND_OK;
 }
 
@@ -108,7 +116,8 @@ static attend_status check_window(const attend_problem *given, const attend_prob
                                 sides[i].name, sides[i].value);
     }
     /* A struct that ends before the sides has none to give. */
-    return wanted ? attend__struct_check(caller, sizeof *caller, "problem") : ATTEND_OK;
+    const size_t with_window = offsetof(attend_problem, softcap);
+    return wanted ? attend__struct_check(caller, with_window, "problem") : ATTEND_OK;
 }
 
 static int64_t reach_of(const attend_problem *given, int64_t side)
@@ -163,6 +172,11 @@ attend_status attend__problem_check(struct attend__problem *problem, const atten
     problem->left = reach_of(&given, given.window_left);
     problem->right = given.causal ? 0 : reach_of(&given, given.window_right);
     problem->diagonal = given.diagonal;
+    problem->softcap = given.softcap;
     problem->keep_padding_rows = (given.flags & ATTEND_KEEP_PADDING_ROWS) != 0;
+    problem->packed_queries = (given.flags & ATTEND_PACKED_QUERIES) != 0;
+    problem->packed_keys = (given.flags & ATTEND_PACKED_KEYS) != 0;
+    problem->key_sums = (given.flags & ATTEND_KEY_SUMS) != 0;
+    problem->fast_only = (given.flags & ATTEND_FAST_ONLY) != 0;
     return ATTEND_OK;
 }

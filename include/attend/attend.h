@@ -12,6 +12,8 @@
  *   LSE        natural logarithm of the sum of exponentials of a row's visible scores
  *   diagonal   a row's own place among the keys
  *   window     the keys around a row's diagonal that it may see (Beltagy et al., "Longformer", 2020)
+ *   partial    (M, L, A) of a row over some of its keys: largest score, sum of exponentials relative to it, and the sum of values
+ *              weighted by them, not yet divided (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018)
  *
  * Rules that hold for every function
  *   - Sizes, offsets and strides are 64 bit; strides count elements, not bytes.
@@ -61,7 +63,9 @@ typedef enum attend_status {
     ATTEND_ERR_MEMORY = 3,      /* an allocation failed */
     ATTEND_ERR_SYSTEM = 4,      /* the operating system refused a thread or a binding */
     ATTEND_ERR_CAPACITY = 5,    /* a run asks for more than its plan was made for */
-    ATTEND_ERR_FORKED = 6       /* the engine belongs to the process that forked this one */
+    ATTEND_ERR_FORKED = 6,      /* the engine belongs to the process that forked this one */
+    ATTEND_ERR_CANCELLED = 7,   /* args.cancel was set: outputs hold anything */
+    ATTEND_ERR_TIMEOUT = 8      /* args.deadline passed: outputs hold anything */
 } attend_status;
 
 /* A short English name of a status, for example "argument". Never NULL. Any thread. */
@@ -102,7 +106,9 @@ typedef enum attend_dtype {
     ATTEND_F32 = 0,  /* IEEE binary32 */
     ATTEND_BF16 = 1, /* bfloat16; reserved, refused as unsupported by this version */
     ATTEND_F16 = 2,  /* IEEE binary16; reserved, refused as unsupported by this version */
-    ATTEND_BOOL = 3  /* one byte, 0 hidden, anything else visible */
+    ATTEND_BOOL = 3, /* one byte, 0 hidden, anything else visible */
+    ATTEND_BIT = 4   /* one bit, 1 visible: element i of a row is bit i mod 8, the lowest first, of byte i / 8. Feature stride 1;
+                        the other strides count bits as well and must be multiples of 8 */
 } attend_dtype;
 
 /* A view of a tensor with four axes: (batch, head, row, feature). Its extents come from the problem.
@@ -266,17 +272,25 @@ typedef enum attend_diagonal {
 #define ATTEND_EXPLICIT_SCALE 1u      /* use problem.scale, 0 included; otherwise 1/sqrt(d_k) */
 #define ATTEND_KEEP_PADDING_ROWS 2u   /* leave output, LSE, weights and scores of padding query rows untouched */
 #define ATTEND_WINDOW 4u              /* only keys from window_left before to window_right after the diagonal are visible */
+#define ATTEND_PACKED_QUERIES 8u      /* rows of all items follow each other without padding: args.query_offsets */
+#define ATTEND_PACKED_KEYS 16u        /* likewise keys: args.key_offsets */
+#define ATTEND_KEY_SUMS 32u           /* runs may ask for args.key_sums: 8 bytes more of workspace for each row of each head */
+#define ATTEND_FAST_ONLY 64u          /* refuse what would be slow (UNSUPPORTED): the portable kernel where it was not asked for, features
+                                         that are no neighbours, scores and weights */
 
 /* What a plan is made for: capacities, widths and options.
  * heads must be a multiple of kv_heads; query head h uses kv head h / (heads / kv_heads). Any size may be 0.
  *
  * With ATTEND_WINDOW a row at diagonal p sees keys p - window_left <= j <= p + window_right: its own key is inside, 255 and 0 make a
  * window of 256 keys. A side of -1 is unbounded, so that -1 and 0 are the causal rule. With the causal rule as well, no key
- * after the diagonal is visible whatever window_right is. */
+ * after the diagonal is visible whatever window_right is.
+ *
+ * With ATTEND_PACKED_QUERIES query, output, LSE and partials hold the rows of all items one after the other: their batch extent
+ * is 1 and `rows` is the number of rows in total; so for keys and values with ATTEND_PACKED_KEYS. The two are independent. */
 typedef struct attend_problem {
     size_t struct_size;
     int64_t batch, heads, kv_heads;
-    int64_t rows, keys; /* query rows and keys of an item, padding included */
+    int64_t rows, keys; /* query rows and keys of an item, padding included; packed: of all items */
     int64_t d_k, d_v;   /* width of queries and keys; width of values and output */
     attend_dtype query_dtype, kv_dtype, output_dtype; /* ATTEND_F32 */
     uint32_t flags;
@@ -286,6 +300,8 @@ typedef struct attend_problem {
     int32_t reserved;   /* 0 */
     int64_t window_left, window_right; /* at least 0, or -1: unbounded; with ATTEND_WINDOW, and 0 without. The struct of
                                           older headers ends before them: it has no window */
+    float softcap;      /* > 0: a score s becomes softcap·tanh(s / softcap) (Gemma 2, 2024); 0: it stays */
+    int32_t reserved_2; /* 0 */
 } attend_problem;
 
 #ifdef __cplusplus
@@ -307,19 +323,42 @@ typedef struct attend_progress {
  *     query    (batch, heads, rows, d_k)       key    (batch, kv_heads, keys, d_k)
  *     output   (batch, heads, rows, d_v)       value  (batch, kv_heads, keys, d_v)
  *     lse      (batch, heads, rows, 1)         float32
- *     visible  (batch, heads, rows, keys)      ATTEND_BOOL, broadcast by stride 0, indexed by absolute row and key
- *     scores   (batch, heads, rows, keys)      float32: scale·(q·k) of visible keys, -inf elsewhere
+ *     visible  (batch, heads, rows, keys)      ATTEND_BOOL or ATTEND_BIT, broadcast by stride 0, indexed by absolute row and key;
+ *                                              with visible_tail (batch, heads, rows, visible_tail)
+ *     bias     (batch, heads, rows, keys)      float32, broadcast by stride 0, likewise; -inf hides, any other number is added
+ *     scores   (batch, heads, rows, keys)      float32: what softmax is taken of, for visible keys, -inf elsewhere
  *     weights  (batch, heads, rows, keys)      float32: softmax of the scores, 0 elsewhere
- * scores and weights are for diagnosis and teaching: they cost a second pass and are not fast.
- * Arrays have `batch` entries. Key j of an item is inside when key_starts <= j < key_starts + key_lengths; likewise for
- * query rows. NULL starts mean 0, NULL lengths mean all from the start on.
+ *     key_sums (batch, heads, 1, keys)         float32: sum of the weights of each key over the rows of a head, 0 for padding keys
+ *     maximum, total (batch, heads, rows, 1)   float32: M and L of the partials, whose A is `output`
+ * Where queries are packed the batch extent of query, output, lse, maximum, total, visible, bias, scores and weights is 1 and their
+ * row axis runs over the rows of all items; where keys are packed that of key, value and key_sums is 1, and the key axis of all runs
+ * over the keys of all items.
+ * scores and weights are for diagnosis and teaching: they cost a second pass and are not fast. key_sums cost a second pass over
+ * queries and keys; the rows of a head are added in order, so that their bits depend on nothing else either.
  *
- * Key j is visible to row i when its range, the visibility tensor, the causal rule and the window all allow it. Memory of keys
+ * Arrays have `batch` entries, or as many as stated. Key j of an item is inside when key_starts <= j < key_starts + key_lengths;
+ * likewise for query rows. NULL starts mean 0, NULL lengths mean all from the start on. Where packed, item i is rows (keys)
+ * offsets[i] <= r < offsets[i + 1] instead: offsets[0] is 0, none is smaller than the one before, and starts and lengths are NULL. With `rows`
+ * (`keys`) given, offsets[batch] must be equal to it; with ATTEND_PLANNED at most what was planned, and what lies beyond it
+ * is neither read nor written.
+ *
+ * Score of row i and key j, in this order: s = scale·(q·k); s = softcap·tanh(s / softcap); s += bias; s -= slope·|distance| with
+ * the distance from the row's diagonal to the key (Press, Smith and Lewis, "Train Short, Test Long", 2022).
+ * Key j is visible to row i when its range, the visibility tensor, the bias, the causal rule and the window all allow it; the causal
+ * rule and the window allow the item's first prefix_lengths keys to all rows. Memory of keys
  * outside the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
- * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf.
+ * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf, M -inf and L 0.
  * A row that sees a NaN or a score of +inf becomes NaN (0x7fc00000); a visible value that is NaN or infinite, and a sum of values
  * beyond float32, makes its column of the row NaN. A visible score of -inf has weight 0, and a KV tile in which a row has no other
- * is left out of the row, values and all. */
+ * is left out of the row, values and all.
+ *
+ * A sink is one more score in the softmax of a row, without a key and a value (Xiao et al., "Efficient Streaming Language Models with
+ * Attention Sinks", 2023): it takes its share of output, weights and key sums, and no part in scores, LSE and partials.
+ *
+ * With `maximum` and `total` the run writes partials, for attend_merge or for a later run that goes on from them: `output` is A, and
+ * scores, weights and key_sums, which need the whole, must be NULL. With
+ * `resume` it goes on from the partials that the three tensors hold (M of -inf: an empty one), as if their keys came before its own:
+ * the bits are those of one run over all the keys if the earlier ones are whole KV tiles of 512. */
 typedef struct attend_args {
     size_t struct_size;
     int64_t batch, rows, keys; /* at most the plan's; ATTEND_PLANNED */
@@ -335,6 +374,25 @@ typedef struct attend_args {
     void *workspace;              /* NULL, or attend_plan_workspace_bytes bytes for this call alone, aligned to 64 */
     size_t workspace_bytes;
     attend_progress *progress;    /* NULL: not wanted */
+    /* The struct of older headers ends here. */
+    const attend_tensor *bias;    /* NULL: none */
+    const float *alibi_slopes;    /* [heads], finite; NULL: none. attend_alibi_slopes has the usual ones */
+    const float *sinks;           /* [heads], -inf (none) or finite; NULL: none. Refused with partials: attend_merge takes them */
+    const int64_t *query_offsets; /* [batch + 1]; with ATTEND_PACKED_QUERIES, and only then */
+    const int64_t *key_offsets;   /* [batch + 1]; with ATTEND_PACKED_KEYS, and only then */
+    const int64_t *prefix_lengths; /* each at least 0; NULL: all 0 */
+    int64_t visible_tail;         /* 0: `visible` has a column for every key; T > 0: for the last T keys of each item (its last
+                                     column is the item's last key); the keys before count as visible. Trees of drafted tokens */
+    const attend_tensor *key_sums; /* NULL: not wanted; needs the flag ATTEND_KEY_SUMS */
+    const attend_tensor *maximum, *total; /* both or neither */
+    int32_t resume;               /* 0 or 1 */
+    int32_t reserved;             /* 0 */
+    const int32_t *cancel;        /* NULL, or a number that another thread or a signal handler may set to other than 0, atomically (in C:
+                                     __atomic_store_n): the run then ends soon with CANCELLED */
+    int64_t deadline;             /* nanoseconds of CLOCK_MONOTONIC after which the run ends soon with TIMEOUT; 0: none. Both are looked at
+                                     after every few rows of a KV tile */
+    const struct attend_step *step; /* NULL, or what attend_step_create made of the same plan: then batch, rows and keys, the arrays of
+                                     ranges, offsets, positions and prefixes, visible and visible_tail are its, and unset here */
 } attend_args;
 
 #ifdef __cplusplus
@@ -367,6 +425,18 @@ ATTEND_API size_t attend_plan_workspace_bytes(const attend_plan *plan);
  * of one engine, at once; a call waits for a free slot of scratch (or uses args->workspace). */
 ATTEND_API attend_status attend_run(const attend_plan *plan, const attend_args *args);
 
+/* What all layers of one step of a model have in common: batch, rows and keys of a run, its ranges, offsets, positions and prefixes, and
+ * its visibility tensor. */
+typedef struct attend_step attend_step;
+
+/* Reads these from args once, cuts the work into units, and keeps visibility as bits, for any number of runs with args.step set; other
+ * fields of args are not looked at. *step is the caller's, to be destroyed before the plan; nothing that args points to is needed any
+ * more. Allocates. Any thread; a step may be used by several runs at once. */
+ATTEND_API attend_status attend_step_create(attend_step **step, const attend_plan *plan, const attend_args *args);
+
+/* Frees a step; NULL is ignored. No run with it may be under way. */
+ATTEND_API void attend_step_destroy(attend_step *step);
+
 /* Plan and run in one call, for one-shot use. */
 ATTEND_API attend_status attend_forward(attend_engine *engine, const attend_problem *problem, const attend_args *args);
 
@@ -379,18 +449,21 @@ typedef struct attend_explanation {
     int64_t unit_rows;       /* rows of a full unit */
     int64_t units;
     int64_t inline_run;      /* 1: the job is small enough to run in the caller */
-    double padded_pairs;     /* batch·heads·rows·keys */
-    double visible_pairs;    /* pairs whose key is visible; the visibility tensor is counted where given */
-    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor is looked at: register_rows rows go
-                                from the 16 keys with the first one that one of them sees to the last such key. The keys
-                                that fill up the last 16 are not counted */
+    double padded_pairs;     /* batch·heads·rows·keys; of what is packed, an item's own rows or keys */
+    double visible_pairs;    /* pairs whose key is visible; the visibility tensor and the bias are counted where given */
+    double computed_pairs;   /* pairs whose score is computed, before the visibility tensor and the bias are looked at: in each KV tile
+                                register_rows rows go from the 16 keys with the first one that one of them sees to the last such
+                                key. The keys that fill up the last 16 are not counted */
     int64_t tiles_full, tiles_partial, tiles_skipped; /* (unit, KV tile) pairs by what their rows see of the range */
     int64_t workspace_bytes; /* per run */
     int64_t scratch_bytes;   /* per team member */
-    double multiply_adds;    /* d_k + d_v for each pair that ranges, causal rule and window leave visible */
+    double multiply_adds;    /* d_k + d_v for each pair that ranges, causal rule, window and prefix leave visible */
     int64_t inline_limit;    /* jobs below so many multiply-adds run in the caller, and all do without a team; -1: never */
     int64_t unit_rows_most;  /* unit_rows is this, or less to have several units for every member */
     int64_t padding_units;   /* of the units, those that clear the padding rows of a head */
+    /* The struct of older headers ends here. */
+    const char *slow_path;   /* what ATTEND_FAST_ONLY would refuse about the run, in a few words, valid as long as the library is
+                                loaded; NULL: nothing. Such runs are explained with the flag as well */
 } attend_explanation;
 
 #ifdef __cplusplus
@@ -399,10 +472,53 @@ typedef struct attend_explanation {
 #define ATTEND_EXPLANATION_INIT { .struct_size = sizeof(attend_explanation) }
 #endif
 
-/* Fills *explanation for a run with these args, whose tensors may be NULL (visible is read where given). Any thread; works in a slot
- * of scratch, and so may wait for one like a run. */
+/* Fills *explanation for a run with these args, whose tensors may be NULL (visible and bias are read where given). Any thread; works
+ * in a slot of scratch, and so may wait for one like a run. */
 ATTEND_API attend_status attend_plan_explain(const attend_plan *plan, const attend_args *args,
                                              attend_explanation *explanation);
+
+/* ---- partial results ----------------------------------------------------------------------------------------------- */
+
+/* What one part of the keys gave to every row: (output, lse) of a run without sinks, or its partials (output, maximum, total), whose
+ * output is A. A part whose lse or maximum is -inf for a row says nothing about it, whatever else it holds there. */
+typedef struct attend_part {
+    size_t struct_size;
+    const attend_tensor *output;          /* (batch, heads, rows, d_v) */
+    const attend_tensor *lse;             /* (batch, heads, rows, 1): for (output, lse), and only then */
+    const attend_tensor *maximum, *total; /* (batch, heads, rows, 1): for partials, and only then */
+} attend_part;
+
+#define ATTEND_PART_INIT { sizeof(attend_part), NULL, NULL, NULL, NULL }
+
+/* Results lie as the parts do, float32 throughout. They may be those of the first part (in place: the same address and strides); otherwise
+ * they overlap nothing. */
+typedef struct attend_merge_args {
+    size_t struct_size;
+    int64_t batch, heads, rows, d_v;
+    const attend_part *parts; /* parts[part_count], in the order of their keys, all of one kind */
+    size_t part_count;        /* may be 0: rows without keys */
+    const attend_tensor *output;
+    const attend_tensor *lse; /* NULL: not wanted */
+    const attend_tensor *maximum, *total; /* both: the result is a partial again; neither: it is finished */
+    const float *sinks;       /* [heads], for a finished result; NULL: none */
+} attend_merge_args;
+
+#ifdef __cplusplus
+#define ATTEND_MERGE_ARGS_INIT attend_struct_init<attend_merge_args>()
+#else
+#define ATTEND_MERGE_ARGS_INIT { .struct_size = sizeof(attend_merge_args) }
+#endif
+
+/* Folds parts of the keys into the results of all of them, in the order given: with M' = max(M, m), L = l·e^(m-M') + L·e^(M-M') and A
+ * likewise ("FlashAttention", Dao et al., 2022, section 3.1; an (output, lse) counts as M = lse, L = 1, A = output). A part that comes first
+ * may span any number of KV tiles and each later one a single tile of 512 keys: the bits are then those of one run over all the keys.
+ * Other cuts are right to rounding; (output, lse) lose about |lse|·2^-24. Any thread; runs in the caller, allocates nothing. engine
+ * NULL: the process's default engine. */
+ATTEND_API attend_status attend_merge(attend_engine *engine, const attend_merge_args *args);
+
+/* The usual ALiBi slopes, slopes[heads]: 2^(-8·(i+1)/n) for a power of two n = heads; otherwise those of the largest power of two
+ * below, and then every other one of its double. */
+ATTEND_API attend_status attend_alibi_slopes(int64_t heads, float *slopes);
 
 /* ---- measuring the machine ---------------------------------------------------------------------------------------- */
 
