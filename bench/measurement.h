@@ -19,7 +19,7 @@ struct measure_options {
 struct measurement {
     struct statistics seconds; /* of one run */
     int64_t rounds;
-    double visible_flops;      /* 2·(d_k + d_v) per visible (row, key) pair */
+    double visible_flops;      /* 2·(d_k + d_v) per (row, key) pair that is visible but for tensors and biases */
     double kv_bytes;           /* keys and values that any row sees, each once */
     double flop_rate, byte_rate; /* per second, at the median time */
     double peak_flop_rate, read_byte_rate; /* medians of the limits */

@@ -25,6 +25,9 @@ static const struct size_name {
     { 'v', true, offsetof(struct problem_string, d_v) },
 };
 
+/* Of the axes that a tensor may have of its own. */
+static const char axis_letters[] = "bhq";
+
 enum { SIZE_COUNT = sizeof size_names / sizeof size_names[0] };
 
 static int64_t *size_at(struct problem_string *problem, int index)
@@ -151,11 +154,92 @@ static bool read_packed(struct problem_string *problem, char *value)
     return true;
 }
 
-static bool read_softcap(struct problem_string *problem, char *value)
+/* A finite number in the range of float. */
+static bool read_real(const char *text, float *value)
 {
     char *end;
-    problem->softcap = strtod(value, &end);
-    return end != value && *end == '\0' && isfinite(problem->softcap) && problem->softcap > 0;
+    *value = strtof(text, &end);
+    return end != text && *end == '\0' && isfinite(*value);
+}
+
+static bool read_scale(struct problem_string *problem, char *value)
+{
+    problem->has_scale = true;
+    return read_real(value, &problem->scale);
+}
+
+static bool read_softcap(struct problem_string *problem, char *value)
+{
+    return read_real(value, &problem->softcap) && problem->softcap > 0;
+}
+
+static bool read_position(struct problem_string *problem, char *value)
+{
+    problem->has_position = true;
+    return read_size(value, size_limit, &problem->position);
+}
+
+static bool read_prefix(struct problem_string *problem, char *value)
+{
+    return read_size(value, size_limit, &problem->prefix);
+}
+
+/* The letters of axes, in their order; NULL, where the option has no value: none of them. */
+static bool read_axes(const char *text, struct problem_axes *axes)
+{
+    axes->given = true;
+    if (!text || *text == '\0')
+        return !text;
+    for (int axis = 0; axis < 3; axis++)
+        if (*text == axis_letters[axis]) {
+            axes->own[axis] = true;
+            text++;
+        }
+    return *text == '\0';
+}
+
+static bool read_bias(struct problem_string *problem, char *value)
+{
+    return read_axes(value, &problem->bias);
+}
+
+static bool read_visible(struct problem_string *problem, char *value)
+{
+    return read_axes(value, &problem->visible);
+}
+
+static bool read_bits(struct problem_string *problem, char *value)
+{
+    problem->bits = true;
+    return read_axes(value, &problem->visible);
+}
+
+static bool read_full(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->full = true;
+    return true;
+}
+
+static bool read_alibi(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->alibi = true;
+    return true;
+}
+
+static bool read_sinks(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->sinks = true;
+    return true;
+}
+
+static bool read_keysums(struct problem_string *problem, char *value)
+{
+    (void)value;
+    problem->keysums = true;
+    return true;
 }
 
 static bool read_page(struct problem_string *problem, char *value)
@@ -174,29 +258,41 @@ static bool read_seed(struct problem_string *problem, char *value)
     return read_whole(value, UINT64_MAX, &problem->seed);
 }
 
+enum value_rule { NO_VALUE, VALUE, MAYBE_VALUE };
+
 /* Options of one group exclude each other. */
 static const struct option_name {
     const char *name;
     int group;
-    bool takes_value;
+    enum value_rule value;
     bool (*read)(struct problem_string *problem, char *value);
     const char *rule;
 } option_names[] = {
-    { "f32", 0, false, read_f32, "f32 takes no value" },
-    { "bf16", 0, false, read_bf16, "bf16 takes no value" },
-    { "f16", 0, false, read_f16, "f16 takes no value" },
-    { "exact", 1, false, read_exact, "exact takes no value" },
-    { "fast", 1, false, read_fast, "fast takes no value" },
-    { "causal", 2, false, read_causal, "causal takes no value" },
-    { "causal-top-left", 2, false, read_causal_top_left, "causal-top-left takes no value" },
-    { "window", 3, true, read_window, "window=L,R needs two whole numbers, each at least 0, or -1 for unbounded" },
-    { "lengths", 4, true, read_lengths, "lengths=A..B needs whole numbers with A <= B <= k" },
-    { "left", 5, false, read_left, "left takes no value" },
-    { "packed", 6, false, read_packed, "packed takes no value" },
-    { "softcap", 7, true, read_softcap, "softcap=X needs a finite number above 0" },
-    { "page", 8, true, read_page, "page=N needs a whole number of at least 1" },
-    { "memory", 9, true, read_memory, "memory= needs huge or small" },
-    { "seed", 10, true, read_seed, "seed=N needs a whole number below 2^64" },
+    { "f32", 0, NO_VALUE, read_f32, "f32 takes no value" },
+    { "bf16", 0, NO_VALUE, read_bf16, "bf16 takes no value" },
+    { "f16", 0, NO_VALUE, read_f16, "f16 takes no value" },
+    { "exact", 1, NO_VALUE, read_exact, "exact takes no value" },
+    { "fast", 1, NO_VALUE, read_fast, "fast takes no value" },
+    { "causal", 2, NO_VALUE, read_causal, "causal takes no value" },
+    { "causal-top-left", 2, NO_VALUE, read_causal_top_left, "causal-top-left takes no value" },
+    { "window", 3, VALUE, read_window, "window=L,R needs two whole numbers, each at least 0, or -1 for unbounded" },
+    { "lengths", 4, VALUE, read_lengths, "lengths=A..B needs whole numbers with A <= B <= k" },
+    { "left", 5, NO_VALUE, read_left, "left takes no value" },
+    { "packed", 6, NO_VALUE, read_packed, "packed takes no value" },
+    { "softcap", 7, VALUE, read_softcap, "softcap=X needs a finite number above 0" },
+    { "page", 8, VALUE, read_page, "page=N needs a whole number of at least 1" },
+    { "memory", 9, VALUE, read_memory, "memory= needs huge or small" },
+    { "seed", 10, VALUE, read_seed, "seed=N needs a whole number below 2^64" },
+    { "scale", 11, VALUE, read_scale, "scale=X needs a finite number" },
+    { "position", 12, VALUE, read_position, "position=N needs a whole number from 0 to 2^40" },
+    { "prefix", 13, VALUE, read_prefix, "prefix=N needs a whole number from 0 to 2^40" },
+    { "bias", 14, MAYBE_VALUE, read_bias, "bias=AXES needs letters of b, h and q, in this order" },
+    { "visible", 15, MAYBE_VALUE, read_visible, "visible=AXES needs letters of b, h and q, in this order" },
+    { "bits", 15, MAYBE_VALUE, read_bits, "bits=AXES needs letters of b, h and q, in this order" },
+    { "full", 16, NO_VALUE, read_full, "full takes no value" },
+    { "alibi", 17, NO_VALUE, read_alibi, "alibi takes no value" },
+    { "sinks", 18, NO_VALUE, read_sinks, "sinks takes no value" },
+    { "keysums", 19, NO_VALUE, read_keysums, "keysums takes no value" },
 };
 
 enum { OPTION_COUNT = sizeof option_names / sizeof option_names[0] };
@@ -220,7 +316,8 @@ static bool read_option(struct problem_string *problem, char *text, unsigned *gr
     if (*groups & 1u << option->group)
         return failure_describe(error, size, "option '%s' repeats or contradicts an earlier option", whole);
     *groups |= 1u << option->group;
-    if (option->takes_value != (value != NULL) || !option->read(problem, value))
+    bool fits = option->value == MAYBE_VALUE || (option->value == VALUE) == (value != NULL);
+    if (!fits || !option->read(problem, value))
         return failure_describe(error, size, "option '%s': %s", whole, option->rule);
     return true;
 }
@@ -271,6 +368,22 @@ static bool read_sizes(struct problem_string *problem, char *text, char *error, 
     return true;
 }
 
+/* Options that need or exclude others. */
+static bool check_options(const struct problem_string *problem, char *error, size_t size)
+{
+    if (problem->left && !problem->has_lengths)
+        return failure_describe(error, size, "option 'left' needs lengths=A..B: without them there is no padding");
+    if (problem->left && problem->packed)
+        return failure_describe(error, size, "option 'left' contradicts 'packed', which has no padding");
+    if (problem->packed && (problem->bias.own[0] || problem->visible.own[0]))
+        return failure_describe(error, size, "option 'packed' excludes the axis b: rows and keys of all items have axes of their own");
+    if (problem->has_position && problem->causal == PROBLEM_CAUSAL_TOP_LEFT)
+        return failure_describe(error, size, "option 'position' contradicts 'causal-top-left', which has position 0");
+    if (problem->full && !problem->bias.given && !problem->visible.given)
+        return failure_describe(error, size, "option 'full' needs bias, visible or bits");
+    return true;
+}
+
 bool problem_string_parse(struct problem_string *problem, const char *text, char *error, size_t size)
 {
     char copy[PROBLEM_STRING_BYTES];
@@ -290,9 +403,7 @@ bool problem_string_parse(struct problem_string *problem, const char *text, char
             return false;
         option = rest;
     }
-    if (problem->left && !problem->has_lengths)
-        return failure_describe(error, size, "option 'left' needs lengths=A..B: without them there is no padding");
-    return true;
+    return check_options(problem, error, size);
 }
 
 /* Appends to buffer[size], counting what did not fit. */
@@ -320,6 +431,54 @@ static void append_sizes(const struct problem_string *problem, char *buffer, siz
         append(buffer, size, length, ".v%lld", (long long)problem->d_v);
 }
 
+static void append_axes(const char *name, const struct problem_axes *axes, char *buffer, size_t size, size_t *length)
+{
+    if (!axes->given)
+        return;
+    append(buffer, size, length, ":%s", name);
+    for (int axis = 0, count = 0; axis < 3; axis++)
+        if (axes->own[axis])
+            append(buffer, size, length, "%s%c", count++ ? "" : "=", axis_letters[axis]);
+}
+
+/* Where keys lie and which of them are visible. */
+static void append_ranges(const struct problem_string *problem, char *buffer, size_t size, size_t *length)
+{
+    if (problem->causal != PROBLEM_CAUSAL_NONE)
+        append(buffer, size, length, problem->causal == PROBLEM_CAUSAL_TOP_LEFT ? ":causal-top-left" : ":causal");
+    if (problem->has_position)
+        append(buffer, size, length, ":position=%lld", (long long)problem->position);
+    if (problem->has_window)
+        append(buffer, size, length, ":window=%lld,%lld", (long long)problem->window_left, (long long)problem->window_right);
+    if (problem->prefix != 0)
+        append(buffer, size, length, ":prefix=%lld", (long long)problem->prefix);
+    if (problem->has_lengths)
+        append(buffer, size, length, ":lengths=%lld..%lld", (long long)problem->shortest, (long long)problem->longest);
+    if (problem->left)
+        append(buffer, size, length, ":left");
+    if (problem->packed)
+        append(buffer, size, length, ":packed");
+    append_axes(problem->bits ? "bits" : "visible", &problem->visible, buffer, size, length);
+}
+
+/* What becomes of scores. */
+static void append_scores(const struct problem_string *problem, char *buffer, size_t size, size_t *length)
+{
+    if (problem->has_scale)
+        append(buffer, size, length, ":scale=%.9g", (double)problem->scale);
+    if (problem->softcap != 0)
+        append(buffer, size, length, ":softcap=%.9g", (double)problem->softcap);
+    append_axes("bias", &problem->bias, buffer, size, length);
+    if (problem->full)
+        append(buffer, size, length, ":full");
+    if (problem->alibi)
+        append(buffer, size, length, ":alibi");
+    if (problem->sinks)
+        append(buffer, size, length, ":sinks");
+    if (problem->keysums)
+        append(buffer, size, length, ":keysums");
+}
+
 size_t problem_string_print(const struct problem_string *problem, char *buffer, size_t size)
 {
     size_t length = 0;
@@ -328,19 +487,8 @@ size_t problem_string_print(const struct problem_string *problem, char *buffer, 
         append(buffer, size, &length, problem->dtype == ATTEND_BF16 ? ":bf16" : ":f16");
     if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
         append(buffer, size, &length, problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? ":exact" : ":fast");
-    if (problem->causal != PROBLEM_CAUSAL_NONE)
-        append(buffer, size, &length, problem->causal == PROBLEM_CAUSAL_TOP_LEFT ? ":causal-top-left" : ":causal");
-    if (problem->has_window)
-        append(buffer, size, &length, ":window=%lld,%lld", (long long)problem->window_left,
-               (long long)problem->window_right);
-    if (problem->has_lengths)
-        append(buffer, size, &length, ":lengths=%lld..%lld", (long long)problem->shortest, (long long)problem->longest);
-    if (problem->left)
-        append(buffer, size, &length, ":left");
-    if (problem->packed)
-        append(buffer, size, &length, ":packed");
-    if (problem->softcap != 0)
-        append(buffer, size, &length, ":softcap=%.17g", problem->softcap);
+    append_ranges(problem, buffer, size, &length);
+    append_scores(problem, buffer, size, &length);
     if (problem->page != 0)
         append(buffer, size, &length, ":page=%lld", (long long)problem->page);
     if (problem->small_pages)
@@ -356,10 +504,6 @@ const char *problem_string_unsupported(const struct problem_string *problem)
         return problem->dtype == ATTEND_BF16 ? "bf16" : "f16";
     if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
         return problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? "exact" : "fast";
-    if (problem->packed)
-        return "packed";
-    if (problem->softcap != 0)
-        return "softcap";
     if (problem->page != 0)
         return "page";
     return NULL;
@@ -377,4 +521,9 @@ int64_t problem_string_length(const struct problem_string *problem, int64_t item
     wide steps = problem->batch - 1;
     wide span = problem->longest - problem->shortest;
     return problem->shortest + (int64_t)((2 * span * item + steps) / (2 * steps));
+}
+
+int64_t problem_string_rows(const struct problem_string *problem, int64_t item)
+{
+    return problem->rows == problem->keys ? problem_string_length(problem, item) : problem->rows;
 }

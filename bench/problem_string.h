@@ -11,9 +11,20 @@
  *     window=L,R                   -1: unbounded
  *     lengths=A..B                 item i of b has round(A + (B - A)·i/(b - 1)) keys, and as many rows where q = k
  *     left                         padding on the left
- *     packed, softcap=X, page=N
+ *     packed                       rows and keys of all items one after the other, without padding
+ *     position=N                   every item's first row at key N
+ *     prefix=N                     every item's first N keys are visible to all rows, whatever causal and window say
+ *     scale=X | softcap=X          1/sqrt(d), and none, unless told
+ *     bias | bias=AXES             normal numbers, about 1 in 16 is -inf, never for key 0
+ *     visible | bits (=AXES)       a tensor of bytes | bits that hides about 1 in 8 keys, never key 0; the same keys
+ *     full                         bias 0, nothing hidden: the cost of the option
+ *     alibi, sinks, keysums        the usual slopes; a sink a head; the sum of weights of every key
+ *     page=N
  *     memory=huge | small          pages of the operating system, huge unless told
  *     seed=N                       1 unless told
+ *
+ * AXES are letters of b, h and q in this order: the axes that bias or visibility have of their own. Over the others they
+ * are broadcast; without any there is one row of keys for everything.
  *
  * The parser knows the whole grammar; problem_string_unsupported tells what this release cannot run. Touches no
  * tensors. */
@@ -28,6 +39,11 @@ enum problem_arithmetic { PROBLEM_ARITHMETIC_DEFAULT, PROBLEM_ARITHMETIC_EXACT, 
 
 enum problem_causal { PROBLEM_CAUSAL_NONE, PROBLEM_CAUSAL_BOTTOM_RIGHT, PROBLEM_CAUSAL_TOP_LEFT };
 
+/* A tensor over (batch, heads, rows, keys) that is broadcast over what is not its own. */
+struct problem_axes {
+    bool given, own[3]; /* of batch, heads, rows */
+};
+
 struct problem_string {
     int64_t batch, heads, kv_heads, rows, keys, d_k, d_v;
     attend_dtype dtype;
@@ -38,7 +54,13 @@ struct problem_string {
     bool has_lengths;
     int64_t shortest, longest; /* keys of the first and the last item */
     bool left, packed;
-    double softcap; /* 0: none */
+    bool has_position;
+    int64_t position, prefix;
+    bool has_scale;
+    float scale, softcap; /* softcap 0: none */
+    struct problem_axes bias, visible;
+    bool bits, full; /* visible in bits; bias 0 and all visible */
+    bool alibi, sinks, keysums;
     int64_t page;   /* keys of a page; 0: contiguous keys */
     bool small_pages;
     uint64_t seed;
@@ -58,5 +80,8 @@ const char *problem_string_unsupported(const struct problem_string *problem);
 
 /* Keys of an item: all, or what lengths= says. */
 int64_t problem_string_length(const struct problem_string *problem, int64_t item);
+
+/* Rows of an item: as many as keys where q = k, otherwise all. */
+int64_t problem_string_rows(const struct problem_string *problem, int64_t item);
 
 #endif

@@ -20,21 +20,34 @@ static uint64_t draw(uint64_t *state)
     return x ^ x >> 31;
 }
 
-/* Place n of the sample: four corners, then drawn ones. Modulo is good enough for choosing rows. */
-static struct place choose_place(const attend_problem *problem, int n, uint64_t *state)
+/* The item that a packed row belongs to. */
+static int64_t find_item(const int64_t *offsets, int64_t row)
 {
-    if (n < 4)
-        return (struct place){ .item = n & 2 ? problem->batch - 1 : 0, .head = n & 2 ? problem->heads - 1 : 0,
-                               .row = n & 1 ? problem->rows - 1 : 0 };
-    return (struct place){ .item = (int64_t)(draw(state) % (uint64_t)problem->batch),
-                           .head = (int64_t)(draw(state) % (uint64_t)problem->heads),
-                           .row = (int64_t)(draw(state) % (uint64_t)problem->rows) };
+    int64_t item = 0;
+    while (offsets[item + 1] <= row)
+        item++;
+    return item;
 }
 
-static float element_at(const attend_tensor *tensor, struct place place, int64_t feature)
+/* Place n of the sample: four corners, then drawn ones. Modulo is good enough for choosing rows. */
+static struct place choose_place(const attend_problem *problem, const attend_args *args, int n, uint64_t *state)
+{
+    struct place place = { .item = n & 2 ? problem->batch - 1 : 0, .head = n & 2 ? problem->heads - 1 : 0,
+                           .row = n & 1 ? problem->rows - 1 : 0 };
+    if (n >= 4)
+        place = (struct place){ .item = (int64_t)(draw(state) % (uint64_t)problem->batch),
+                                .head = (int64_t)(draw(state) % (uint64_t)problem->heads),
+                                .row = (int64_t)(draw(state) % (uint64_t)problem->rows) };
+    if (args->query_offsets)
+        place.item = find_item(args->query_offsets, place.row);
+    return place;
+}
+
+static float element_at(const attend_tensor *tensor, const attend_args *args, struct place place, int64_t feature)
 {
     const float *data = tensor->data;
-    return data[place.item * tensor->stride[0] + place.head * tensor->stride[1] + place.row * tensor->stride[2] +
+    const int64_t batch = args->query_offsets ? 0 : place.item;
+    return data[batch * tensor->stride[0] + place.head * tensor->stride[1] + place.row * tensor->stride[2] +
                 feature * tensor->stride[3]];
 }
 
@@ -61,7 +74,7 @@ static bool check_row(struct result_check *check, const attend_problem *problem,
     bool empty = !row.inside || row.visible == 0;
     double lse_bound = empty ? 0 : oracle_lse_bound(problem, &row);
     double output_bound = empty ? 0 : oracle_output_bound(problem, &row);
-    double lse = element_at(args->lse, place, 0), wanted = row.inside ? row.lse : -INFINITY;
+    double lse = element_at(args->lse, args, place, 0), wanted = row.inside ? row.lse : -INFINITY;
     if (!judge(lse, wanted, lse_bound, &check->lse_error, &check->lse_share))
         return failure_describe(error, size,
                                 "item %lld, head %lld, row %lld: LSE is %.9g, the oracle has %.9g, the bound is %.3g",
@@ -69,7 +82,7 @@ static bool check_row(struct result_check *check, const attend_problem *problem,
                                 lse_bound);
     double row_error = 0;
     for (int64_t d = 0; d < problem->d_v; d++) {
-        double found = element_at(args->output, place, d);
+        double found = element_at(args->output, args, place, d);
         wanted = row.inside ? expected[d] : 0;
         if (!judge(found, wanted, output_bound, &row_error, &check->output_share))
             return failure_describe(error, size,
@@ -96,7 +109,7 @@ bool result_check_rows(struct result_check *check, const attend_problem *problem
     uint64_t state = seed;
     bool good = true;
     for (int n = 0; good && n < rows; n++) {
-        good = check_row(check, problem, args, choose_place(problem, n, &state), expected, error, size);
+        good = check_row(check, problem, args, choose_place(problem, args, n, &state), expected, error, size);
         check->rows += good;
     }
     free(expected);

@@ -7,10 +7,7 @@
 # ATTEND is the command; use an idle machine. The scaling column is the gain of two threads over one, divided by the same of the peak.
 
 set -eu
-attend=$1
-passes=${2-5}
-test $# -lt 2 || shift
-shift
+. "$(dirname "$0")/passes.sh"
 
 problems="
 b1.h16.q1024.k1024.d64 b8.h12.q512.k512.d64
@@ -20,48 +17,23 @@ b32.h12.q128.k128.d64 b32.h12.q128.k128.d64:lengths=16..128 b64.h12.q32.k32.d32
 b4.h8.q512.k512.d40 b4.h8.q512.k512.d80 b4.h8.q512.k512.d96 b4.h8.q512.k512.d100
 b4.h8.q512.k512.d256 b4.h8.q512.k512.d192.v128"
 
-results=$(mktemp "${TMPDIR:-/tmp}/attend-results.XXXXXX")
-trap 'rm -f "$results"' EXIT
-trap 'exit 1' HUP INT TERM
-pass=0
-while test $pass -lt "$passes"; do
-    pass=$((pass + 1))
-    test ! -t 2 || echo "pass $pass of $passes" >&2
-    for problem in $problems; do
-        "$attend" bench "$problem" --threads 1,2 --json "$@" 2>/dev/null >>"$results"
-    done
-done
-awk '
-    # Sorts list[1 … n] and returns its median.
-    function median(list, n,    i, k, x) {
-        for (i = 2; i <= n; i++) {
-            x = list[i]
-            for (k = i - 1; k >= 1 && list[k] > x; k--) list[k + 1] = list[k]
-            list[k + 1] = x
-        }
-        return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
-    }
-    function column(values, key, n,    i, list) {
-        for (i = 1; i <= n; i++) list[i] = values[key, i]
-        return sprintf("%.3f", median(list, n))
-    }
-    { gsub(/[",]/, "") }
-    $1 == "problem:" { problem = $2; if (!(problem in count)) order[++problems] = problem }
-    $1 == "threads:" { threads = $2; if (threads == 1) count[problem]++ }
-    $1 == "flop_rate:" { rate = $2 }
-    $1 == "peak_flop_rate:" { peak = $2 }
-    $1 == "peak_fraction:" {
-        n = count[problem]
-        share[problem " " threads, n] = $2
-        if (threads == 1) { one = rate; one_peak = peak }
-        else scaling[problem, n] = rate / one / (peak / one_peak)
-    }
+measure_problems()
+{
+    for problem in $problems; do measure "$problem"; done
+}
+
+in_passes measure_problems
+result_lines | awk "$median_function"'
+    $2 == 1 && !($1 in count) { order[++problems] = $1 }
+    $2 == 1 { n = ++count[$1]; one = $4; one_peak = $5 }
+    $2 == 2 { scaling[$1, n] = $4 / one / ($5 / one_peak) }
+    { share[$1 " " $2, n] = $6 }
     END {
         print "| problem | 1 thread | 2 threads | scaling |"
         print "|---|---|---|---|"
         for (i = 1; i <= problems; i++) {
             p = order[i]
-            printf "| `%s` | %s | %s | %s |\n", p, column(share, p " 1", count[p]), column(share, p " 2", count[p]),
-                column(scaling, p, count[p])
+            printf "| `%s` | %.3f | %.3f | %.3f |\n", p, median(share, p " 1", count[p]), median(share, p " 2", count[p]),
+                median(scaling, p, count[p])
         }
-    }' "$results"
+    }'

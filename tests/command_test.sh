@@ -128,6 +128,54 @@ runs "visible by row and key" "$hex_one$hex_two" $tensors --visible in_visible.n
 runs "visible broadcast over rows" "$hex_three$hex_three" $tensors --visible in_row.npy
 runs "scale 0" "$hex_two$hex_two$hex_zero" --query in_k.npy --key in_k.npy --value in_v.npy --scale 0 \
     --query-lengths in_length.npy
+inf='\000\000\200\177' minus_inf='\000\000\200\377' hundred='\000\000\310\102' hex_one_half=0000c03f hex_two_half=00002040
+npy in_tail.npy '|b1' False '(1, 2)' '\000\001'
+runs "visible for the last two keys" "$hex_one_half$hex_one_half" $tensors --visible in_tail.npy --visible-tail 2
+npy in_five.npy '|b1' False '(2, 5)' '\000\000\001\000\001\000\000\000\001\001'
+runs "visible for more keys than there are" "$hex_one_half$hex_two_half" $tensors --visible in_five.npy --visible-tail 5
+runs "prefix of a causal run" "$hex_two$hex_two" $tensors --causal top-left --prefix-lengths in_length.npy
+runs "prefix of a window" "$hex_two$hex_two" $tensors --window 0,0 --diagonal top-left --prefix-lengths in_length.npy
+npy in_bias.npy '<f4' False '(2, 3)' "$zero$minus_inf$minus_inf$minus_inf$zero$zero"
+runs "bias by row and key hides" "$hex_one$hex_two_half" $tensors --bias in_bias.npy
+npy in_push.npy '<f4' False '(1, 1, 1, 3)' "$zero$hundred$zero"
+# The others have e^-100 of its weight.
+runs "bias of all rows pushes a key" "$hex_three$hex_three" $tensors --bias in_push.npy
+npy in_lowest.npy '<f4' False '(1, 3)' '\377\377\177\377\377\377\177\377\377\377\177\377'
+runs "the lowest bias hides nothing" "$hex_two$hex_two" $tensors --bias in_lowest.npy
+npy in_high.npy '<f4' False '(2, 2)' "$hundred$hundred$hundred$hundred"
+npy in_rise.npy '<f4' False '(3, 1)' "$one$two$three"
+runs "high scores: the highest takes all" "$hex_three$hex_three" --query in_high.npy --key in_k.npy --value in_rise.npy
+runs "softcap: high scores are alike" "$hex_two$hex_two" --query in_high.npy --key in_k.npy --value in_rise.npy --softcap 1
+npy in_slope.npy '<f4' False '(1,)' "$hundred"
+runs "ALiBi: a steep slope, the last two keys" "$hex_three$hex_two" $tensors --alibi-slopes in_slope.npy
+runs "ALiBi and diagonal" "$hex_one$hex_three" $tensors --alibi-slopes in_slope.npy --diagonal top-left
+npy in_slope8.npy '<f8' False '(1,)' '\000\000\000\000\000\000\160\077'
+attend run $files --alibi-slopes in_slope8.npy --quiet
+expected=$(bytes o.npy)
+rm -f o.npy
+runs "the usual slope of one head is 2^-8" "$expected" $tensors --alibi
+npy in_sink.npy '<f4' False '(1,)' "$zero"
+runs "a sink takes a quarter" "$hex_one_half$hex_one_half" $tensors --sinks in_sink.npy
+npy in_no_sink.npy '<f4' False '(1,)' "$minus_inf"
+runs "no sink" "$hex_two$hex_two" $tensors --sinks in_no_sink.npy
+long() { printf '\\%03o\\000\\000\\000\\000\\000\\000\\000' "$@"; }
+npy in_rows.npy '<i8' False '(3,)' "$(long 0 1 2)"
+npy in_keys.npy '<i4' False '(3,)' '\000\000\000\000\001\000\000\000\003\000\000\000'
+packed="--query-offsets in_rows.npy --key-offsets in_keys.npy"
+runs "packed items" "$hex_one$hex_two_half" $tensors $packed
+npy in_q3.npy '<f4' False '(1, 2, 2)' "$zero$zero$zero$zero"
+npy in_k3.npy '<f4' False '(1, 3, 2)' "$one$zero$zero$one$one$one"
+npy in_v3.npy '<f4' False '(1, 3, 1)' "$one$three$two"
+runs "packed items of three axes" "$hex_one$hex_two_half" --query in_q3.npy --key in_k3.npy --value in_v3.npy $packed
+npy in_k2.npy '<f4' False '(2, 1, 3, 1)' "$one$three$two$two$three$one"
+npy in_q1.npy '<f4' False '(1, 2, 1)' "$zero$zero"
+npy in_lengths.npy '<i4' False '(2,)' '\003\000\000\000\001\000\000\000'
+runs "packed queries, padded keys" "$hex_two$hex_two" --query in_q1.npy --key in_k2.npy --value in_k2.npy \
+    --query-offsets in_rows.npy --key-lengths in_lengths.npy
+npy in_q2.npy '<f4' False '(2, 1, 1, 2)' "$zero$zero$zero$zero"
+runs "padded queries, packed keys" "$hex_one$hex_two_half" --query in_q2.npy --key in_k.npy --value in_v.npy \
+    --key-offsets in_keys.npy
+runs "a deadline that is far" "$hex_two$hex_two" $tensors --deadline 1e30
 npy in_nan.npy '<f4' False '(3, 1)' "$one$three$nan"
 runs "NaN in the padding stays there" "$hex_two$hex_two" --query in_q.npy --key in_k.npy --value in_nan.npy \
     --key-lengths in_length.npy
@@ -160,13 +208,34 @@ attend run $files --lse l.npy --weights w.npy --quiet
 third=abaaaa3e
 check "weights" test "$(bytes w.npy)" = "$third$third$third$third$third$third"
 check "LSE is ln 3" test "$(bytes l.npy)" = "549f8c3f549f8c3f"
+rm -f o.npy l.npy w.npy
+attend run $files --lse l.npy --weights w.npy --key-sums s.npy --sinks in_sink.npy --quiet
+check "LSE leaves the sink out" test "$(bytes l.npy)" = "549f8c3f549f8c3f"
+fourth=0000803e half=0000003f
+check "weights with a sink" test "$(bytes w.npy)" = "$fourth$fourth$fourth$fourth$fourth$fourth"
+check "key sums" test "$(bytes s.npy)" = "$half$half$half"
+check "shape of the key sums" grep -a -q "'shape': (1, 1, 3)" s.npy
+rm -f o.npy l.npy w.npy s.npy
+attend run --query in_q3.npy --key in_k3.npy --value in_v3.npy $packed --output o.npy --lse l.npy --key-sums s.npy --quiet
+check "shape of a packed output" grep -a -q "'shape': (1, 2, 1)" o.npy
+check "shape of a packed LSE" grep -a -q "'shape': (1, 1, 2)" l.npy
+check "packed key sums" test "$(bytes s.npy)" = "${hex_one}$half$half"
+rm -f o.npy l.npy s.npy
+attend run $files --sinks in_slope8.npy
+check "float64 sinks are told" reports "--sinks in_slope8.npy is float64, rounded to float32"
+rm -f o.npy
+attend run $files --lse l.npy --weights w.npy --quiet
 check "only the outputs appear" test "$(ls | grep -v -e '^in' -e '^std' | tr '\n' ' ')" = "l.npy o.npy w.npy "
 attend run $files --positions in_minus.npy
-check "positions without causal are told" reports "attend run: --positions has no effect without --causal or --window"
+check "positions without causal are told" reports "attend run: --positions has no effect without --causal, --window or --alibi"
 attend run $files --diagonal top-left
-check "a diagonal without causal is told" reports "attend run: --diagonal has no effect without --causal or --window"
+check "a diagonal without causal is told" reports "attend run: --diagonal has no effect without --causal, --window or --alibi"
 attend run $files --diagonal top-left --window 1,1
 check "a diagonal with a window is not" sh -c '! grep -q "has no effect" stderr'
+attend run $files --prefix-lengths in_length.npy --alibi
+check "a prefix without causal is told" reports "attend run: --prefix-lengths has no effect without --causal or --window"
+attend run $files --positions in_minus.npy --alibi
+check "positions with ALiBi are not" sh -c '! grep -q "has no effect" stderr'
 attend run $files --diagonal top-left --quiet
 check "nothing is told with --quiet" test ! -s stderr
 cp o.npy in_before.npy
@@ -239,6 +308,44 @@ run_refuses "position out of range" "--positions in_far.npy is 46116860184273879
 npy in_wide0.npy '<f4' False '(2, 0)' ''
 run_refuses "width 0 without scale" "--query in_wide0.npy has shape (2, 0); its width is 0, so --scale must be given" \
     --query in_wide0.npy --key in_wide0.npy --value in_q.npy
+run_refuses "visible of another tail" "--visible in_left.npy has shape (1, 3); it must be (batch, heads, rows, keys of --visible-tail), here (1, 1, 2, 2)" \
+    $tensors --visible in_left.npy --visible-tail 2
+run_refuses "float64 as bias" "--bias in_double.npy has dtype <f8; cast it with array.astype('float32')" $tensors --bias in_double.npy
+run_refuses "bias of too few keys" "--bias in_q.npy has shape (2, 2); it must be (batch, heads, rows, keys), here (1, 1, 2, 3)" \
+    $tensors --bias in_q.npy
+run_refuses "sinks of other heads" "--sinks in_keys.npy has dtype <i4; cast it" $tensors --sinks in_keys.npy
+npy in_two.npy '<f4' False '(2,)' "$zero$zero"
+run_refuses "sinks of more heads" "--sinks in_two.npy has shape (2,); it must be (heads,), here (1,)" $tensors --sinks in_two.npy
+npy in_inf.npy '<f4' False '(1,)' "$inf"
+run_refuses "an infinite sink" "--sinks[0] is inf; it must be finite, or -inf for none" $tensors --sinks in_inf.npy
+run_refuses "an infinite slope" "--alibi-slopes[0] is inf; it must be finite" $tensors --alibi-slopes in_inf.npy
+run_refuses "a negative prefix" "--prefix-lengths[0] is -1; it must be at least 0" $tensors --causal top-left \
+    --prefix-lengths in_minus.npy
+npy in_first.npy '<i8' False '(3,)' "$(long 1 1 2)"
+npy in_down.npy '<i8' False '(4,)' "$(long 0 2 1 2)"
+npy in_down3.npy '<i8' False '(4,)' "$(long 0 1 1 3)"
+npy in_short.npy '<i8' False '(3,)' "$(long 0 1 1)"
+npy in_empty.npy '<i8' False '(0,)' ''
+npy in_flat.npy '<i8' False '(1, 3)' "$(long 0 1 2)"
+run_refuses "offsets that begin late" "--query-offsets[0] is 1; it must be 0" $tensors --query-offsets in_first.npy \
+    --key-offsets in_keys.npy
+run_refuses "offsets that go down" "--query-offsets[2] is 1; it must be at least the one before (2)" \
+    $tensors --query-offsets in_down.npy --key-offsets in_down3.npy
+run_refuses "offsets that end early" "--query-offsets in_short.npy ends with 1; it must end with 2, the number of query rows" \
+    $tensors --query-offsets in_short.npy --key-offsets in_keys.npy
+run_refuses "offsets of another batch" "--key-offsets in_down.npy has shape (4,); it must be (batch + 1,), here (3,)" \
+    $tensors --query-offsets in_rows.npy --key-offsets in_down.npy
+run_refuses "no offset at all" "--query-offsets in_empty.npy has shape (0,); it must be (batch + 1,), here (1,)" \
+    $tensors --query-offsets in_empty.npy --key-offsets in_empty.npy
+run_refuses "offsets of two axes" "--query-offsets in_flat.npy has shape (1, 3); it must be (batch + 1,)" \
+    $tensors --query-offsets in_flat.npy --key-offsets in_flat.npy
+run_refuses "keys of another batch than the offsets" "--key in_k.npy has shape (3, 2); its batch must be 2 as in --query-offsets" \
+    $tensors --query-offsets in_rows.npy
+run_refuses "packed tensors with a batch" \
+    "--query in_q2.npy has shape (2, 1, 1, 2); packed, it must be (1, heads, tokens, width), (heads, tokens, width) or" \
+    --query in_q2.npy --key in_k.npy --value in_v.npy $packed
+run_refuses "three axes that are not packed" "--query in_q3.npy has shape (1, 2, 2); it must be (batch, heads, rows, width)" \
+    --query in_q3.npy --key in_k.npy --value in_v.npy --key-offsets in_keys.npy
 run_refuses "bad values with --quiet" "--key-lengths in_long.npy is 4" --quiet $tensors --key-lengths in_long.npy
 
 # ---- files that are no .npy files -----------------------------------------------------------------------------------
@@ -292,7 +399,7 @@ key_refuses "structured dtype" "has a structured dtype"
 
 # ---- options --------------------------------------------------------------------------------------------------------
 
-for option in "--softcap 5" "--bias in_v.npy" "--arithmetic fast" "--dtype bf16"; do
+for option in "--arithmetic fast" "--dtype bf16"; do
     refuses "run $option" 1 "is not supported yet by attend" run $files $option
 done
 refuses "unknown dtype" 2 "--dtype is 'f8'; it must be f32" run $files --dtype f8
@@ -305,6 +412,24 @@ done
 refuses "contradicting diagonals" 2 "--diagonal contradicts" run $files --causal top-left --diagonal bottom-right
 refuses "scale that is no number" 2 "--scale is '1x'; it must be a finite number" run $files --scale 1x
 refuses "infinite scale" 2 "--scale is 'inf'" run $files --scale inf
+for number in 0 -1 inf 1x ""; do
+    attend run $files --softcap "$number"
+    wanted=2 words="--softcap is '$number'; it must be a finite number above 0"
+    check "--softcap '$number' is refused" refused
+done
+refuses "no time at all" 2 "--deadline is '0'; it must be a finite number above 0" run $files --deadline 0
+refuses "a deadline that has passed" 1 "the run is not done within --deadline of 1e-12 s" run $files --deadline 1e-12
+refuses "a tail of nothing" 2 "--visible-tail is '0'; it must be a whole number of at least 1" run $files --visible-tail 0
+refuses "a tail without visible" 2 "--visible-tail needs --visible" run $files --visible-tail 2
+refuses "slopes twice" 2 "--alibi contradicts --alibi-slopes" run $files --alibi --alibi-slopes in_slope.npy
+for option in query-starts query-lengths; do
+    refuses "packed queries with --$option" 2 "--$option contradicts --query-offsets: packed items have no padding" run $files \
+        --query-offsets in_rows.npy --$option in_start.npy
+done
+for option in key-starts key-lengths; do
+    refuses "packed keys with --$option" 2 "--$option contradicts --key-offsets: packed items have no padding" run $files \
+        --key-offsets in_keys.npy --$option in_start.npy
+done
 refuses "no threads" 2 "--threads is '0'; it must be a whole number from 1 to 4096" run $files --threads 0
 refuses "fractional threads" 2 "--threads is '1.5'" run $files --threads 1.5
 refuses "unknown instruction set" 2 "--isa is 'sse'" run $files --isa sse
@@ -323,6 +448,8 @@ refuses "output over a broadcast mask" 1 "--lse in_row.npy is also the file of -
     --visible in_row.npy --lse in_row.npy
 refuses "weights over lengths" 1 "--weights in_end.npy is also the file of --key-lengths" run $files \
     --key-lengths in_end.npy --weights in_end.npy
+refuses "key sums over a bias" 1 "--key-sums in_push.npy is also the file of --bias" run $files --bias in_push.npy \
+    --key-sums in_push.npy
 check "inputs stay as they were" cmp -s in_q.npy in_before.npy
 refuses "output into a missing folder" 1 "--output none/o.npy cannot be written: No such file" \
     run $tensors --output none/o.npy
@@ -346,9 +473,23 @@ refuses "bench with an unknown option" 2 "option 'walk' is not known" bench b1.h
 refuses "bench with bad lengths" 2 "option 'lengths=3..9': lengths=A..B needs whole numbers with A <= B <= k" \
     bench b1.h1.q4.k4.d8:lengths=3..9
 refuses "bench with an option twice" 2 "repeats or contradicts" bench b1.h1.q4.k4.d8:causal:causal-top-left
-refuses "bench with an option of a later release" 1 "not supported yet by attend 0.1.0: packed" \
-    bench b1.h1.q4.k4.d8:packed
+refuses "bench with an option of a later release" 1 "not supported yet by attend 0.1.0: page" \
+    bench b1.h1.q4.k4.d8:page=16
 refuses "bench with a bad window" 2 "option 'window=3,-2': window=L,R needs two whole numbers" bench b1.h1.q4.k4.d8:window=3,-2
+for axes in qh bb x ""; do
+    refuses "bench with the axes '$axes'" 2 "option 'bias=$axes': bias=AXES needs letters of b, h and q, in this order" \
+        bench b1.h1.q4.k4.d8:bias=$axes
+done
+refuses "bench with two kinds of visibility" 2 "option 'bits=q' repeats or contradicts" bench b1.h1.q4.k4.d8:visible:bits=q
+refuses "bench with nothing that is full" 2 "option 'full' needs bias, visible or bits" bench b1.h1.q4.k4.d8:full
+refuses "bench with packed padding" 2 "option 'left' contradicts 'packed'" bench b1.h1.q4.k4.d8:lengths=1..4:left:packed
+refuses "bench with packed items that have a bias each" 2 "option 'packed' excludes the axis b" \
+    bench b1.h1.q4.k4.d8:packed:bias=bq
+refuses "bench with two diagonals" 2 "option 'position' contradicts 'causal-top-left'" \
+    bench b1.h1.q4.k4.d8:causal-top-left:position=1
+for option in softcap=0 softcap=inf scale=x position=-1 prefix= alibi=1 keysums=0; do
+    refuses "bench with $option" 2 "option '$option': ${option%%=*}" bench b1.h1.q4.k4.d8:$option
+done
 refuses "bench with width 0" 2 "size 'd0': d must be at least 1" bench b1.h1.q4.k4.d0.v8
 refuses "bench with an empty problem" 2 "the problem is empty" bench ""
 attend bench b1.h1.q4.k4.d8 --cpus 99999

@@ -62,6 +62,19 @@ attend explain b1.h1.q6.k6.d16:window=2,2 --isa portable
 check "explain: a window within a register tile" says "36 padded" "24 visible" "what the window hides lies within register tiles"
 attend explain b1.h1.q6.k6.d16:window=-1,5 --isa portable
 check "explain: a window that hides nothing" says "36 visible" "nothing: every row sees every key"
+attend explain b1.h1.q6.k2000.d16:window=14,0:prefix=600 --isa portable
+check "explain: a prefix before a window" says "3.7 k visible" "1 full, 2 partial, 1 skipped" \
+    "keys outside window=14,0 around the diagonal (bottom-right), but for the first 600"
+attend explain b1.h1.q4.k100.d16:causal:position=9 --isa portable
+check "explain: a position" says "46 visible" "keys after the causal diagonal (the first row at key 9)"
+attend explain b4.h2.q100.k100.d64:causal:lengths=40..100:packed
+check "explain: packed items have no padding" says "43.2 k padded" "21.9 k visible" "packed: an item's rows and keys" \
+    "keys after the causal diagonal (bottom-right); "
+attend explain b1.h2.q8.k8.d4:softcap=5:bias=hq:bits:alibi:sinks:keysums
+check "explain: what options do" says "what options do" "softcap: a tanh per score" "bias: a number read" "bits: read 64 keys" \
+    "alibi: slope times distance" "sinks: once per row" "keysums: a second pass"
+attend explain b1.h2.q8.k8.d4 --isa portable
+check "explain: nothing about options that are not there" sh -c '! grep -q "options do" stdout'
 attend explain b1.h1.q0.k4.d8
 check "explain: no rows" says "there is no row to compute" "there is no pair"
 attend explain b1.h64.q1000000.k1000000.d128:causal
@@ -74,7 +87,7 @@ refuses "explain: empty problem" 2 "the problem is empty; give one such as b8.h1
 refuses "explain: width 0" 2 "problem b1.h1.q4.k4.d0.v8: size 'd0': d must be at least 1" explain b1.h1.q4.k4.d0.v8
 refuses "explain: garbled problem" 2 "problem b1.x9: size 'x9' is not known" explain b1.x9
 refuses "explain: unknown option" 2 "there is no option --cpus" explain b1.h1.q4.k4.d8 --cpus 0
-for option in bf16 exact packed softcap=5 page=16; do
+for option in bf16 exact page=16; do
     refuses "explain: $option is of a later release" 1 "not supported yet by attend 0." explain \
         b1.h1.q4.k4.d8:$option
 done
@@ -138,6 +151,14 @@ four_lines() { test "$(grep -c '^ *[12] .* %' stdout)" -eq 4 && test "$(grep -c 
 check "a line for each problem and thread count" four_lines
 first_does_not_scale() { test "$(grep -c '^ *1 .* -$' stdout)" -eq 2 && test "$(grep -c '^ *[12] .* %$' stdout)" -eq 2; }
 check "scaling counts from the first line" first_does_not_scale
+
+# Every result is checked against float64 before it is reported.
+for problem in b3.h4.g2.q20.k20.d8:causal:lengths=2..20:packed b2.h2.q9.k30.d8:bias=bhq:softcap=2 \
+    b2.h2.q9.k30.d8:visible=bq:bias:scale=2:alibi b2.h2.q9.k30.d8:bits=h:sinks:causal:position=3:prefix=5 \
+    b3.h2.q20.k20.d8:packed:lengths=0..20:bits=q:bias=h:window=3,0:keysums b2.h3.q9.k30.d8:bits=bhq:bias=q:full:keysums; do
+    attend bench $problem --repeat 1
+    check "bench $problem" grep -q '^ *[0-9].* -$' stdout
+done
 
 # ---- progress -------------------------------------------------------------------------------------------------------
 

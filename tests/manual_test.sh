@@ -82,7 +82,7 @@ fi
 if test $have_bash = yes; then
     check "commands" offers "attend " run show info bench explain --help --version
     check "a command begun" offers "attend e" explain
-    check "an option begun" offers "attend run --key-" --key-lengths --key-starts
+    check "an option begun" offers "attend run --key-" --key-sums --key-lengths --key-starts --key-offsets
     check "words of --causal" offers "attend run --causal " top-left bottom-right
     check "a word behind an equal sign" offers "attend run --causal=t" top-left
     check "words of --bind" offers "attend info --bind " auto cores off
@@ -90,6 +90,7 @@ if test $have_bash = yes; then
     check "options of info only" offers "attend info --" --threads --cpus --bind --isa --json --help
     check "a problem" offers "attend bench b8" b8.h12.q512.k512.d64
     check "options of a problem" offers "attend explain b1.h1.q1.k1.d1:ca" causal causal-top-left
+    check "tensors of a problem" offers "attend bench b1.h1.q1.k1.d1:bi" bits bits= bias bias=
     check "a window of a problem" offers "attend explain b1.h1.q1.k1.d1:w" window=
     check "a further option of a problem" offers "attend bench b1.h1.q1.k1.d1:left:memory=h" huge
     check "no word for a number" offers "attend bench --repeat " ""

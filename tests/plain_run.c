@@ -16,26 +16,61 @@ static const int64_t *entry_of(const int64_t *array, int64_t item)
     return array ? array + item : NULL;
 }
 
+/* Item `item` of a tensor with a batch axis; strides of bits count bits. */
+static attend_tensor tensor_of(const attend_tensor *tensor, int64_t item)
+{
+    attend_tensor own = *tensor;
+    int64_t bytes = item * tensor->stride[0];
+    bytes = tensor->dtype == ATTEND_BIT ? bytes / 8 : tensor->dtype == ATTEND_F32 ? bytes * (int64_t)sizeof(float) : bytes;
+    own.data = (char *)own.data + bytes;
+    return own;
+}
+
+/* A packed item as the range of rows and keys that it is; the rows of others stay. */
+static attend_status run_packed_item(attend_engine *engine, const struct problem_data *data, int64_t item)
+{
+    attend_problem problem = data->problem;
+    attend_args args = data->args;
+    const int64_t rows = problem_data_rows(data, item), keys = problem_data_keys(data, item);
+    problem.batch = 1;
+    problem.flags &= ~(ATTEND_PACKED_QUERIES | ATTEND_PACKED_KEYS);
+    problem.flags |= ATTEND_KEEP_PADDING_ROWS;
+    args.query_starts = args.query_offsets + item;
+    args.key_starts = args.key_offsets + item;
+    args.query_lengths = &rows;
+    args.key_lengths = &keys;
+    args.query_offsets = args.key_offsets = NULL;
+    args.key_sums = NULL;
+    args.positions = entry_of(args.positions, item);
+    args.prefix_lengths = entry_of(args.prefix_lengths, item);
+    return attend_forward(engine, &problem, &args);
+}
+
 /* The problem of one item, as if there were no other. */
 static attend_status run_item(attend_engine *engine, const struct problem_data *data, int64_t item)
 {
+    if (data->args.query_offsets)
+        return run_packed_item(engine, data, item);
     attend_problem problem = data->problem;
     attend_args args = data->args;
     attend_tensor tensors[PROBLEM_TENSORS];
     problem.batch = 1;
-    for (int t = 0; t < PROBLEM_TENSORS; t++) {
-        tensors[t] = data->tensors[t];
-        tensors[t].data = (float *)tensors[t].data + item * tensors[t].stride[0];
-    }
+    for (int t = 0; t < PROBLEM_TENSORS; t++)
+        tensors[t] = tensor_of(&data->tensors[t], item);
     args.query = &tensors[PROBLEM_QUERY];
     args.key = &tensors[PROBLEM_KEY];
     args.value = &tensors[PROBLEM_VALUE];
     args.output = &tensors[PROBLEM_OUTPUT];
     args.lse = &tensors[PROBLEM_LSE];
+    args.key_sums = args.key_sums ? &tensors[PROBLEM_KEY_SUMS] : NULL;
+    args.bias = args.bias ? &tensors[PROBLEM_BIAS] : NULL;
+    args.visible = args.visible ? &tensors[PROBLEM_VISIBLE] : NULL;
     args.key_starts = entry_of(args.key_starts, item);
     args.key_lengths = entry_of(args.key_lengths, item);
     args.query_starts = entry_of(args.query_starts, item);
     args.query_lengths = entry_of(args.query_lengths, item);
+    args.positions = entry_of(args.positions, item);
+    args.prefix_lengths = entry_of(args.prefix_lengths, item);
     return attend_forward(engine, &problem, &args);
 }
 
@@ -79,7 +114,8 @@ static bool write_floats(const char *stem, const char *suffix, const float *numb
 bool plain_run_write(const struct problem_data *data, const char *stem, char *error, size_t size)
 {
     const attend_problem *p = &data->problem;
-    size_t rows = (size_t)(p->batch * p->heads * p->rows);
+    size_t batch = data->args.query_offsets ? 1 : (size_t)p->batch;
+    size_t rows = batch * (size_t)(p->heads * p->rows);
     return write_floats(stem, "output", data->tensors[PROBLEM_OUTPUT].data, rows * (size_t)p->d_v, error, size) &&
            write_floats(stem, "lse", data->tensors[PROBLEM_LSE].data, rows, error, size);
 }

@@ -20,7 +20,8 @@ _attend_problems()
     case $1 in
     *:*)
         list=
-        for option in causal causal-top-left window= lengths= left memory=huge memory=small seed=; do
+        for option in causal causal-top-left position= window= prefix= lengths= left packed visible visible= bits bits= bias \
+            bias= full scale= softcap= alibi sinks keysums memory=huge memory=small seed=; do
             list+=" ${1%:*}:$option"
         done
         ;;
@@ -65,7 +66,8 @@ _attend()
     fi
     case $previous in
     --query | --key | --value | --output | --lse | --weights | --key-lengths | --key-starts | --query-lengths | \
-        --query-starts | --visible | --positions | --heatmap)
+        --query-starts | --query-offsets | --key-offsets | --visible | --positions | --prefix-lengths | --bias | \
+        --alibi-slopes | --sinks | --key-sums | --heatmap)
         _attend_files "$current"
         return
         ;;
@@ -73,13 +75,14 @@ _attend()
     --bind) _attend_words "auto cores off" "$current" && return ;;
     --isa) _attend_words "auto portable avx2 avx512 neon" "$current" && return ;;
     --dtype) _attend_words "f32" "$current" && return ;;
-    --threads | --cpus | --scale | --window | --digits | --repeat) return ;;
+    --threads | --cpus | --scale | --softcap | --window | --visible-tail | --deadline | --digits | --repeat) return ;;
     esac
     case $command in
     run)
-        _attend_words "--query --key --value --output --lse --weights --key-lengths --key-starts --query-lengths
-            --query-starts --visible --causal --window --diagonal --positions --scale --dtype $team --quiet --help" \
-            "$current"
+        _attend_words "--query --key --value --output --lse --weights --key-sums --key-lengths --key-starts
+            --query-lengths --query-starts --query-offsets --key-offsets --visible --visible-tail --causal --window
+            --diagonal --positions --prefix-lengths --scale --softcap --bias --alibi --alibi-slopes --sinks --dtype
+            --deadline $team --quiet --help" "$current"
         ;;
     show)
         case $current in

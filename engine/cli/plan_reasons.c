@@ -75,15 +75,10 @@ static void tell_units(struct text_line *line, const struct plan_view *view)
 /* Pairs inside the ranges of their items, before any rule. */
 static double pairs_in_ranges(const struct problem_data *data)
 {
-    const attend_problem *problem = &data->problem;
-    const attend_args *args = &data->args;
     double pairs = 0;
-    for (int64_t item = 0; item < problem->batch; item++) {
-        int64_t keys = args->key_lengths ? args->key_lengths[item] : problem->keys;
-        int64_t rows = args->query_lengths ? args->query_lengths[item] : problem->rows;
-        pairs += (double)rows * (double)keys;
-    }
-    return pairs * (double)problem->heads;
+    for (int64_t item = 0; item < data->problem.batch; item++)
+        pairs += (double)problem_data_rows(data, item) * (double)problem_data_keys(data, item);
+    return pairs * (double)data->problem.heads;
 }
 
 /* Which keys are hidden from a row, and from where the rules count. */
@@ -92,10 +87,16 @@ static void tell_rules(struct text_line *line, const struct problem_string *prob
     const bool causal = problem->causal != PROBLEM_CAUSAL_NONE;
     const char *diagonal = problem->causal == PROBLEM_CAUSAL_TOP_LEFT ? "top-left" : "bottom-right";
     if (problem->has_window)
-        text_add(line, "keys outside window=%lld,%lld%s around the diagonal (%s)", (long long)problem->window_left,
-                 (long long)problem->window_right, causal ? " or after the row's own," : "", diagonal);
+        text_add(line, "keys outside window=%lld,%lld%s around the diagonal", (long long)problem->window_left,
+                 (long long)problem->window_right, causal ? " or after the row's own," : "");
     else
-        text_add(line, "keys after the causal diagonal (%s)", diagonal);
+        text_add(line, "keys after the causal diagonal");
+    if (problem->has_position)
+        text_add(line, " (the first row at key %lld)", (long long)problem->position);
+    else
+        text_add(line, " (%s)", diagonal);
+    if (problem->prefix > 0)
+        text_add(line, ", but for the first %lld", (long long)problem->prefix);
 }
 
 static void tell_skipped(struct text_line *line, const struct plan_view *view)
@@ -129,6 +130,33 @@ static void tell_skipped(struct text_line *line, const struct plan_view *view)
                  100 * (1 - plan->visible_pairs / plan->computed_pairs), view->problem->has_window ? "window" : "diagonal");
 }
 
+/* Begins a part of a sentence. */
+static void add_part(struct text_line *line, const char *part)
+{
+    text_add(line, "%s%s", line->length ? "; " : "", part);
+}
+
+/* What the options do to a run beside hiding keys by rule. */
+static void tell_options(struct text_line *line, const struct problem_string *problem)
+{
+    if (problem->packed)
+        add_part(line, "packed: an item's rows and keys are between its offsets, there is no padding");
+    if (problem->visible.given)
+        add_part(line, problem->bits ? "bits: read 64 keys at a time" : "visible: bytes, made into bits tile by tile");
+    if (problem->visible.given || problem->bias.given)
+        add_part(line, "what tensors hide is found in the run and skips nothing here");
+    if (problem->softcap > 0)
+        add_part(line, "softcap: a tanh per score");
+    if (problem->bias.given)
+        add_part(line, "bias: a number read per score");
+    if (problem->alibi)
+        add_part(line, "alibi: slope times distance, made per score without a tensor");
+    if (problem->sinks)
+        add_part(line, "sinks: once per row, at its end");
+    if (problem->keysums)
+        add_part(line, "keysums: a second pass over queries and keys");
+}
+
 void plan_reasons_tell(struct plan_reasons *reasons, const struct plan_view *view)
 {
     *reasons = (struct plan_reasons){ .count = 0 };
@@ -139,4 +167,10 @@ void plan_reasons_tell(struct plan_reasons *reasons, const struct plan_view *vie
     tell_place(add_reason(reasons, "place", view->plan.inline_run ? "why inline" : "why the team"), view);
     tell_units(add_reason(reasons, "units", "why the units"), view);
     tell_skipped(add_reason(reasons, "skipped", "what is skipped"), view);
+    struct text_line options = { .length = 0 };
+    tell_options(&options, view->problem);
+    if (options.length > 0)
+        *add_reason(reasons, "options", "what options do") = options;
+    if (view->plan.slow_path)
+        text_add(add_reason(reasons, "slow", "what is slow"), "%s", view->plan.slow_path);
 }

@@ -15,7 +15,7 @@ struct plan_view {
     int32_t threads; /* of the team; 0: none */
 };
 
-enum { PLAN_REASONS_LIMIT = 5 };
+enum { PLAN_REASONS_LIMIT = 7 };
 
 struct plan_reasons {
     int count;

@@ -22,21 +22,37 @@ static const char help_text[] =
     "  --output FILE      context, of the query's rank\n"
     "  --lse FILE         logarithm of the sum of exponentials, shape (batch, heads, rows)\n"
     "  --weights FILE     attention weights, shape (batch, heads, rows, keys)\n"
+    "  --key-sums FILE    sum of each key's weights over the rows, shape (batch, heads, keys)\n"
     "  --quiet            say nothing unless it fails; long runs show their progress on a terminal otherwise\n\n"
     "Padding: int32 or int64, shape (batch,). Key j is inside when start <= j < start + length; rows likewise.\n"
     "  --key-lengths FILE, --key-starts FILE, --query-lengths FILE, --query-starts FILE\n\n"
+    "Packed items lie one after the other without padding, in tensors of shape (heads, tokens, width) or (1, heads,\n"
+    "tokens, width). Item i has the tokens from offset i up to offset i + 1: int32 or int64, shape (batch + 1,).\n"
+    "  --query-offsets FILE, --key-offsets FILE\n\n"
     "Visibility; what is given combines.\n"
     "  --visible FILE     bool or uint8, true: visible; shape (batch, heads, rows, keys) or (rows, keys), where all\n"
     "                     but keys may be 1\n"
+    "  --visible-tail N   --visible has columns for the last N keys of each item only; those before are visible\n"
     "  --causal WORD      keys after the row's own are hidden; WORD places its own key: top-left (row i at key i) or\n"
     "                     bottom-right (the last row at the last key)\n"
     "  --window L,R       a row sees L keys before its own, its own, and R keys after it; -1: all on that side\n"
     "  --diagonal WORD    where a row's own key lies, as above; bottom-right unless told\n"
     "  --positions FILE   the key of each item's first row, int32 or int64, shape (batch,); overrides the word of\n"
-    "                     --causal\n\n"
-    "Computation:\n"
+    "                     --causal\n"
+    "  --prefix-lengths FILE\n"
+    "                     --causal and --window hide none of an item's first keys, so many; int32 or int64, shape\n"
+    "                     (batch,)\n\n"
+    "Scores, in this order:\n"
     "  --scale X          1/sqrt(width of the query) unless told\n"
+    "  --softcap X        score = X*tanh(score/X)\n"
+    "  --bias FILE        is added; float32, shaped like --visible; -inf hides\n"
+    "  --alibi            slope*distance from the row's own key is subtracted, with the usual slopes\n"
+    "  --alibi-slopes FILE\n"
+    "                     the same with slopes of shape (heads,)\n"
+    "  --sinks FILE       a score more in each row's softmax, without a value: shape (heads,); --lse leaves it out\n\n"
+    "Computation:\n"
     "  --dtype f32        type of the computation\n"
+    "  --deadline X       give up after so many seconds of the run\n"
     "  --threads N        size of the team; one thread per usable core unless told\n"
     ENGINE_OPTION_HELP
     "\nExample: a batch padded to equal length, one causal mask for all:\n"
@@ -111,7 +127,9 @@ static void report_run(attend_engine *engine, const attend_plan *plan, const str
 {
     attend_explanation explanation = ATTEND_EXPLANATION_INIT;
     struct text_line line = { .length = 0 };
-    if (attend_plan_explain(plan, &inputs->args, &explanation) != ATTEND_OK)
+    attend_args args = inputs->args;
+    args.visible = args.bias = NULL; /* they skip nothing, and would be read number by number */
+    if (attend_plan_explain(plan, &args, &explanation) != ATTEND_OK)
         return;
     append_sizes(&line, &inputs->problem);
     text_add(&line, "; ");
@@ -130,27 +148,39 @@ static void report_run(attend_engine *engine, const attend_plan *plan, const str
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
-/* Runs with its progress on the terminal. False: the library failed. */
-static bool run_shown(const attend_plan *plan, const attend_args *given, bool quiet, double *seconds)
+/* Nanoseconds of CLOCK_MONOTONIC, as far as they go. */
+static int64_t deadline_at(double seconds)
+{
+    const double latest = 9e18, nanoseconds = 1e9 * seconds;
+    return (int64_t)(nanoseconds < latest ? nanoseconds : latest);
+}
+
+/* Runs with its progress on the terminal. */
+static attend_status run_shown(const attend_plan *plan, const attend_args *given, const struct run_options *options,
+                               double *seconds)
 {
     attend_args args = *given;
     attend_progress progress = { 0, 0 };
     args.progress = &progress;
     output_files_before_death(progress_display_wipe);
-    if (!quiet)
+    if (!options->quiet)
         progress_display_begin(&progress);
     double start = now();
+    args.deadline = options->deadline > 0 ? deadline_at(start + (double)options->deadline) : 0;
     attend_status status = attend_run(plan, &args);
     *seconds = now() - start;
     progress_display_end();
-    return status == ATTEND_OK;
+    return status;
 }
 
 static int run_plan(attend_engine *engine, const attend_plan *plan, const struct run_inputs *inputs,
-                    struct run_results *results, bool quiet)
+                    struct run_results *results, const struct run_options *options)
 {
     double seconds;
-    if (!run_shown(plan, &inputs->args, quiet, &seconds))
+    attend_status ran = run_shown(plan, &inputs->args, options, &seconds);
+    if (ran == ATTEND_ERR_TIMEOUT)
+        return message_failure("the run is not done within --deadline of %g s", (double)options->deadline);
+    if (ran != ATTEND_OK)
         return message_failure("%s", message_library_text(attend_last_error()));
     int status = run_results_write(results);
     if (status == STATUS_DONE)
@@ -166,21 +196,24 @@ static int run_engine(const struct run_inputs *inputs, struct run_results *resul
     if (status == STATUS_DONE && attend_plan_create(&plan, engine, &inputs->problem) != ATTEND_OK)
         status = message_failure("%s", message_library_text(attend_last_error()));
     if (status == STATUS_DONE)
-        status = run_plan(engine, plan, inputs, results, options->quiet);
+        status = run_plan(engine, plan, inputs, results, options);
     attend_plan_destroy(plan);
     attend_engine_destroy(engine);
     return status;
 }
 
-/* A diagonal alone hides nothing: it only says from where --causal and --window count. */
+/* What alone changes nothing: a diagonal only says from where --causal, --window and ALiBi count, a prefix what the first two
+ * leave visible. */
 static void note_unused(const struct run_options *options)
 {
-    if (options->causal || options->windowed)
-        return;
-    if (options->files[FILE_POSITIONS])
-        message_note("--positions has no effect without --causal or --window");
-    if (options->diagonal_given)
-        message_note("--diagonal has no effect without --causal or --window");
+    const bool hiding = options->causal || options->windowed;
+    const bool counting = hiding || options->alibi || options->files[FILE_ALIBI_SLOPES];
+    if (!counting && options->files[FILE_POSITIONS])
+        message_note("--positions has no effect without --causal, --window or --alibi");
+    if (!counting && options->diagonal_given)
+        message_note("--diagonal has no effect without --causal, --window or --alibi");
+    if (!hiding && options->files[FILE_PREFIX_LENGTHS])
+        message_note("--prefix-lengths has no effect without --causal or --window");
 }
 
 static int run_files(const struct run_options *options)

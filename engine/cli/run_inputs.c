@@ -30,9 +30,37 @@ static const struct npy_header *header_of(const struct reader *reader, int file)
     return &reader->inputs->files[file].header;
 }
 
-static bool is_tensor(int file)
+/* What the file of an option must hold. */
+enum content { TENSOR, ITEM_INTEGERS, OFFSETS, VISIBILITY, BIAS, HEAD_NUMBERS };
+
+static enum content content_of(int file)
 {
-    return file == FILE_QUERY || file == FILE_KEY || file == FILE_VALUE;
+    static const enum content contents[FILE_INPUTS] = {
+        [FILE_QUERY] = TENSOR, [FILE_KEY] = TENSOR, [FILE_VALUE] = TENSOR, [FILE_KEY_STARTS] = ITEM_INTEGERS,
+        [FILE_KEY_LENGTHS] = ITEM_INTEGERS, [FILE_QUERY_STARTS] = ITEM_INTEGERS, [FILE_QUERY_LENGTHS] = ITEM_INTEGERS,
+        [FILE_POSITIONS] = ITEM_INTEGERS, [FILE_PREFIX_LENGTHS] = ITEM_INTEGERS, [FILE_QUERY_OFFSETS] = OFFSETS,
+        [FILE_KEY_OFFSETS] = OFFSETS, [FILE_VISIBLE] = VISIBILITY, [FILE_BIAS] = BIAS,
+        [FILE_ALIBI_SLOPES] = HEAD_NUMBERS, [FILE_SINKS] = HEAD_NUMBERS,
+    };
+    return contents[file];
+}
+
+/* Broadcast over every axis but the keys. */
+static bool is_mask(int file)
+{
+    return content_of(file) == VISIBILITY || content_of(file) == BIAS;
+}
+
+/* Numbers that are rounded to float32. A float64 bias is not: one below the range of float32 would become -inf, which hides. */
+static bool is_rounded(int file)
+{
+    return content_of(file) == TENSOR || content_of(file) == HEAD_NUMBERS;
+}
+
+/* Do the items lie one after the other in this tensor? */
+static bool is_packed(const struct reader *reader, int file)
+{
+    return path_of(reader, file == FILE_QUERY ? FILE_QUERY_OFFSETS : FILE_KEY_OFFSETS);
 }
 
 /* "--key k.npy has shape (2, 3); " and the rule, which begins with "it". */
@@ -52,31 +80,35 @@ static bool has_type(const struct npy_header *header, const char *kinds, size_t 
 
 static int check_dtype(const struct reader *reader, int file)
 {
+    static const char *const casts[] = { [TENSOR] = "float32", [ITEM_INTEGERS] = "int64", [OFFSETS] = "int64",
+                                         [VISIBILITY] = "bool", [BIAS] = "float32", [HEAD_NUMBERS] = "float32" };
     const struct npy_header *header = header_of(reader, file);
-    const char *cast;
-    bool good;
-    if (is_tensor(file)) {
-        cast = "float32";
-        good = has_type(header, "f", 4) || has_type(header, "f", 8);
-    } else if (file == FILE_VISIBLE) {
-        cast = "bool";
-        good = has_type(header, "bu", 1);
-    } else {
-        cast = "int64";
-        good = has_type(header, "i", 4) || has_type(header, "i", 8);
+    bool good = false;
+    switch (content_of(file)) {
+    case TENSOR:
+    case HEAD_NUMBERS: good = has_type(header, "f", 4) || has_type(header, "f", 8); break;
+    case ITEM_INTEGERS:
+    case OFFSETS: good = has_type(header, "i", 4) || has_type(header, "i", 8); break;
+    case VISIBILITY: good = has_type(header, "bu", 1); break;
+    case BIAS: good = has_type(header, "f", 4); break;
     }
     if (good)
         return STATUS_DONE;
     return message_failure("%s %s has dtype %s; cast it with array.astype('%s')", run_file_argument(file),
-                           path_of(reader, file), header->descr, cast);
+                           path_of(reader, file), header->descr, casts[content_of(file)]);
 }
 
 static int check_rank(const struct reader *reader, int file)
 {
-    int rank = header_of(reader, file)->rank;
-    if (is_tensor(file) && rank != 4 && rank != 2)
+    const struct npy_header *header = header_of(reader, file);
+    const int rank = header->rank;
+    if (content_of(file) == TENSOR && is_packed(reader, file)) {
+        if (rank != 2 && rank != 3 && (rank != 4 || header->shape[0] != 1))
+            return fail_shape(reader, file, "packed, it must be (1, heads, tokens, width), (heads, tokens, width) or (tokens, width)");
+    } else if (content_of(file) == TENSOR && rank != 4 && rank != 2) {
         return fail_shape(reader, file, "it must be (batch, heads, rows, width) or (rows, width)");
-    if (file == FILE_VISIBLE && rank != 4 && rank != 2)
+    }
+    if (is_mask(file) && rank != 4 && rank != 2)
         return fail_shape(reader, file, "it must be (batch or 1, heads or 1, rows or 1, keys) or (rows or 1, keys)");
     return STATUS_DONE;
 }
@@ -101,7 +133,7 @@ static int open_inputs(const struct reader *reader)
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
-/* (batch, heads, rows, width); a shape of two axes has batch and heads of 1. */
+/* (batch, heads, rows, width); axes that a shape does not have are 1. */
 static void read_extents(const struct npy_header *header, int64_t extents[4])
 {
     int missing = 4 - header->rank;
@@ -131,6 +163,17 @@ static int check_heads(const struct reader *reader, const attend_problem *proble
                            (long long)problem->kv_heads);
 }
 
+/* Packed items lie between the offsets, of which check_shape refuses none at all. */
+static int64_t count_items(const struct reader *reader)
+{
+    const struct npy_header *offsets = header_of(reader, FILE_QUERY_OFFSETS);
+    int64_t query[4];
+    read_extents(header_of(reader, FILE_QUERY), query);
+    if (!is_packed(reader, FILE_QUERY))
+        return query[0];
+    return offsets->rank == 1 && offsets->shape[0] > 0 ? offsets->shape[0] - 1 : 0;
+}
+
 static int check_tensors(const struct reader *reader)
 {
     attend_problem *problem = &reader->inputs->problem;
@@ -138,20 +181,22 @@ static int check_tensors(const struct reader *reader)
     read_extents(header_of(reader, FILE_QUERY), query);
     read_extents(header_of(reader, FILE_KEY), key);
     read_extents(header_of(reader, FILE_VALUE), value);
-    problem->batch = query[0];
+    problem->batch = count_items(reader);
     problem->heads = query[1];
     problem->rows = query[2];
     problem->d_k = query[3];
     problem->kv_heads = key[1];
     problem->keys = key[2];
     problem->d_v = value[3];
-    int status = match_extent(reader, FILE_KEY, 0, problem->batch, "batch", FILE_QUERY);
+    const int64_t key_batch = is_packed(reader, FILE_KEY) ? 1 : problem->batch;
+    const int batch_file = is_packed(reader, FILE_QUERY) ? FILE_QUERY_OFFSETS : FILE_QUERY;
+    int status = match_extent(reader, FILE_KEY, 0, key_batch, "batch", batch_file);
     if (status == STATUS_DONE)
         status = match_extent(reader, FILE_KEY, 3, problem->d_k, "width", FILE_QUERY);
     if (status == STATUS_DONE)
         status = check_heads(reader, problem);
     if (status == STATUS_DONE)
-        status = match_extent(reader, FILE_VALUE, 0, problem->batch, "batch", FILE_QUERY);
+        status = match_extent(reader, FILE_VALUE, 0, key_batch, "batch", batch_file);
     if (status == STATUS_DONE)
         status = match_extent(reader, FILE_VALUE, 1, problem->kv_heads, "number of heads", FILE_KEY);
     if (status == STATUS_DONE)
@@ -159,42 +204,56 @@ static int check_tensors(const struct reader *reader)
     return status;
 }
 
-static int check_array(const struct reader *reader, int file)
+/* One axis of `length` entries, which `name` says in words. */
+static int check_array(const struct reader *reader, int file, int64_t length, const char *name)
 {
     const struct npy_header *header = header_of(reader, file);
     char rule[128];
-    if (header->rank == 1 && header->shape[0] == reader->inputs->problem.batch)
+    if (header->rank == 1 && header->shape[0] == length)
         return STATUS_DONE;
-    snprintf(rule, sizeof rule, "it must be (batch,), here (%lld,)", (long long)reader->inputs->problem.batch);
+    snprintf(rule, sizeof rule, "it must be (%s,), here (%lld,)", name, (long long)length);
     return fail_shape(reader, file, rule);
 }
 
-static int check_visible(const struct reader *reader)
+static int check_mask(const struct reader *reader, int file)
 {
     const attend_problem *problem = &reader->inputs->problem;
-    const int64_t wanted[4] = { problem->batch, problem->heads, problem->rows, problem->keys };
+    const int64_t tail = file == FILE_VISIBLE ? reader->options->visible_tail : 0;
+    const int64_t wanted[4] = { is_packed(reader, FILE_QUERY) ? 1 : problem->batch, problem->heads, problem->rows,
+                                tail > 0 ? tail : problem->keys };
     int64_t extents[4];
-    char rule[160];
+    char rule[192];
     bool good = true;
-    read_extents(header_of(reader, FILE_VISIBLE), extents);
+    read_extents(header_of(reader, file), extents);
     for (int axis = 0; axis < 4; axis++)
         good = good && (extents[axis] == wanted[axis] || (axis < 3 && extents[axis] == 1));
     if (good)
         return STATUS_DONE;
-    snprintf(rule, sizeof rule,
-             "it must be (batch, heads, rows, keys), here (%lld, %lld, %lld, %lld), where all but keys may be 1",
-             (long long)wanted[0], (long long)wanted[1], (long long)wanted[2], (long long)wanted[3]);
-    return fail_shape(reader, FILE_VISIBLE, rule);
+    snprintf(rule, sizeof rule, "it must be (batch, heads, rows, %s), here (%lld, %lld, %lld, %lld), where all but keys may be 1",
+             tail > 0 ? "keys of --visible-tail" : "keys", (long long)wanted[0], (long long)wanted[1], (long long)wanted[2],
+             (long long)wanted[3]);
+    return fail_shape(reader, file, rule);
+}
+
+static int check_shape(const struct reader *reader, int file)
+{
+    const attend_problem *problem = &reader->inputs->problem;
+    switch (content_of(file)) {
+    case ITEM_INTEGERS: return check_array(reader, file, problem->batch, "batch");
+    case OFFSETS: return check_array(reader, file, problem->batch + 1, "batch + 1");
+    case HEAD_NUMBERS: return check_array(reader, file, problem->heads, "heads");
+    case VISIBILITY:
+    case BIAS: return check_mask(reader, file);
+    default: return STATUS_DONE;
+    }
 }
 
 static int check_shapes(const struct reader *reader)
 {
     int status = check_tensors(reader);
-    for (int file = FILE_KEY_STARTS; status == STATUS_DONE && file <= FILE_POSITIONS; file++)
+    for (int file = 0; status == STATUS_DONE && file < FILE_INPUTS; file++)
         if (path_of(reader, file))
-            status = check_array(reader, file);
-    if (status == STATUS_DONE && path_of(reader, FILE_VISIBLE))
-        status = check_visible(reader);
+            status = check_shape(reader, file);
     if (status == STATUS_DONE && reader->inputs->problem.d_k == 0 && !reader->options->has_scale)
         status = fail_shape(reader, FILE_QUERY, "its width is 0, so --scale must be given");
     return status;
@@ -227,7 +286,7 @@ static int convert_data(const struct reader *reader, int file)
 {
     const struct npy_header *header = header_of(reader, file);
     void **data = &reader->inputs->data[file], *converted;
-    if (is_tensor(file) && header->item_bytes == 8) {
+    if (is_rounded(file) && header->item_bytes == 8) {
         message_note("%s %s is float64, rounded to float32", run_file_argument(file), path_of(reader, file));
         converted = round_doubles(*data, header->elements);
     } else if (header->kind == 'i' && header->item_bytes == 4) {
@@ -266,7 +325,7 @@ static int load_input(const struct reader *reader, int file)
     if (!inputs->data[file])
         return message_failure("%s %s %s", run_file_argument(file), path_of(reader, file), error);
     int status = convert_data(reader, file);
-    if (is_tensor(file) || file == FILE_VISIBLE) {
+    if (content_of(file) == TENSOR || is_mask(file)) {
         inputs->tensors[file] = view_data(header_of(reader, file), inputs->data[file]);
         inputs->tensors[file].dtype = file == FILE_VISIBLE ? ATTEND_BOOL : ATTEND_F32;
     }
@@ -321,7 +380,57 @@ static int check_range(const struct reader *reader, int starts, int lengths, int
     return STATUS_DONE;
 }
 
+/* The last offset: what lies behind it would be no item's. The library checks the others. */
+static int check_end(const struct reader *reader, int file, int64_t extent, const char *name)
+{
+    const int64_t *offsets = reader->inputs->data[file];
+    if (!offsets || offsets[reader->inputs->problem.batch] == extent)
+        return STATUS_DONE;
+    return message_failure("%s %s ends with %lld; it must end with %lld, the number of %s", run_file_argument(file),
+                           path_of(reader, file), (long long)offsets[reader->inputs->problem.batch], (long long)extent,
+                           name);
+}
+
+static int check_values(const struct reader *reader)
+{
+    const attend_problem *problem = &reader->inputs->problem;
+    int status = check_range(reader, FILE_KEY_STARTS, FILE_KEY_LENGTHS, problem->keys, "keys");
+    if (status == STATUS_DONE)
+        status = check_range(reader, FILE_QUERY_STARTS, FILE_QUERY_LENGTHS, problem->rows, "rows");
+    if (status == STATUS_DONE)
+        status = check_end(reader, FILE_KEY_OFFSETS, problem->keys, "keys");
+    if (status == STATUS_DONE)
+        status = check_end(reader, FILE_QUERY_OFFSETS, problem->rows, "query rows");
+    return status;
+}
+
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+/* The usual slopes, in the place of those from a file. */
+static int make_slopes(struct run_inputs *inputs)
+{
+    const int64_t heads = inputs->problem.heads;
+    inputs->data[FILE_ALIBI_SLOPES] = malloc(heads ? (size_t)heads * sizeof(float) : 1);
+    if (!inputs->data[FILE_ALIBI_SLOPES])
+        return message_failure("--alibi needs more memory than there is");
+    if (attend_alibi_slopes(heads, inputs->data[FILE_ALIBI_SLOPES]) != ATTEND_OK)
+        return message_failure("%s", message_library_text(attend_last_error()));
+    return STATUS_DONE;
+}
+
+static void describe_problem(attend_problem *problem, const struct run_options *options)
+{
+    problem->causal = options->causal;
+    problem->diagonal = options->diagonal;
+    problem->scale = options->scale;
+    problem->softcap = options->softcap;
+    problem->flags = (options->has_scale ? ATTEND_EXPLICIT_SCALE : 0) | (options->windowed ? ATTEND_WINDOW : 0) |
+                     (options->files[FILE_QUERY_OFFSETS] ? ATTEND_PACKED_QUERIES : 0) |
+                     (options->files[FILE_KEY_OFFSETS] ? ATTEND_PACKED_KEYS : 0) |
+                     (options->files[FILE_KEY_SUMS] ? ATTEND_KEY_SUMS : 0);
+    problem->window_left = options->window_left;
+    problem->window_right = options->window_right;
+}
 
 static void point_args(struct run_inputs *inputs, const struct run_options *options)
 {
@@ -330,17 +439,18 @@ static void point_args(struct run_inputs *inputs, const struct run_options *opti
     args->key = &inputs->tensors[FILE_KEY];
     args->value = &inputs->tensors[FILE_VALUE];
     args->visible = options->files[FILE_VISIBLE] ? &inputs->tensors[FILE_VISIBLE] : NULL;
+    args->visible_tail = options->visible_tail;
+    args->bias = options->files[FILE_BIAS] ? &inputs->tensors[FILE_BIAS] : NULL;
+    args->alibi_slopes = inputs->data[FILE_ALIBI_SLOPES];
+    args->sinks = inputs->data[FILE_SINKS];
     args->key_starts = inputs->data[FILE_KEY_STARTS];
     args->key_lengths = inputs->data[FILE_KEY_LENGTHS];
     args->query_starts = inputs->data[FILE_QUERY_STARTS];
     args->query_lengths = inputs->data[FILE_QUERY_LENGTHS];
+    args->query_offsets = inputs->data[FILE_QUERY_OFFSETS];
+    args->key_offsets = inputs->data[FILE_KEY_OFFSETS];
     args->positions = inputs->data[FILE_POSITIONS];
-    inputs->problem.causal = options->causal;
-    inputs->problem.diagonal = options->diagonal;
-    inputs->problem.scale = options->scale;
-    inputs->problem.flags = (options->has_scale ? ATTEND_EXPLICIT_SCALE : 0) | (options->windowed ? ATTEND_WINDOW : 0);
-    inputs->problem.window_left = options->window_left;
-    inputs->problem.window_right = options->window_right;
+    args->prefix_lengths = inputs->data[FILE_PREFIX_LENGTHS];
     inputs->rank = inputs->files[FILE_QUERY].header.rank;
 }
 
@@ -352,15 +462,16 @@ int run_inputs_read(struct run_inputs *inputs, const struct run_options *options
     inputs->args = (attend_args)ATTEND_ARGS_INIT;
     for (int file = 0; file < FILE_INPUTS; file++)
         inputs->files[file].descriptor = -1;
+    describe_problem(&inputs->problem, options);
     int status = open_inputs(&reader);
     if (status == STATUS_DONE)
         status = check_shapes(&reader);
     if (status == STATUS_DONE)
         status = load_inputs(&reader);
     if (status == STATUS_DONE)
-        status = check_range(&reader, FILE_KEY_STARTS, FILE_KEY_LENGTHS, inputs->problem.keys, "keys");
-    if (status == STATUS_DONE)
-        status = check_range(&reader, FILE_QUERY_STARTS, FILE_QUERY_LENGTHS, inputs->problem.rows, "rows");
+        status = check_values(&reader);
+    if (status == STATUS_DONE && options->alibi)
+        status = make_slopes(inputs);
     point_args(inputs, options);
     return status;
 }

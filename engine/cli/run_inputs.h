@@ -11,7 +11,7 @@
 struct run_inputs {
     attend_problem problem;
     attend_args args;
-    int rank; /* of the query, 2 or 4 */
+    int rank; /* of the query, 2 to 4 */
     attend_tensor tensors[FILE_INPUTS]; /* views of tensors */
     struct npy_file files[FILE_INPUTS];
     void *data[FILE_INPUTS]; /* float, int64_t or bytes */

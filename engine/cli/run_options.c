@@ -13,8 +13,8 @@
 
 /* Values of getopt_long: OPTION_FILE + a run_file, then the rest. */
 enum {
-    OPTION_CAUSAL = OPTION_OWN, OPTION_DIAGONAL, OPTION_WINDOW, OPTION_SCALE, OPTION_DTYPE, OPTION_LATER,
-    OPTION_FILE = OPTION_LATER + 1
+    OPTION_CAUSAL = OPTION_OWN, OPTION_DIAGONAL, OPTION_WINDOW, OPTION_VISIBLE_TAIL, OPTION_ALIBI, OPTION_SCALE,
+    OPTION_SOFTCAP, OPTION_DTYPE, OPTION_DEADLINE, OPTION_LATER, OPTION_FILE = OPTION_LATER + 1
 };
 
 static const struct option table[] = {
@@ -28,15 +28,24 @@ static const struct option table[] = {
     { "key-starts", required_argument, NULL, OPTION_FILE + FILE_KEY_STARTS },
     { "query-lengths", required_argument, NULL, OPTION_FILE + FILE_QUERY_LENGTHS },
     { "query-starts", required_argument, NULL, OPTION_FILE + FILE_QUERY_STARTS },
+    { "key-sums", required_argument, NULL, OPTION_FILE + FILE_KEY_SUMS },
+    { "query-offsets", required_argument, NULL, OPTION_FILE + FILE_QUERY_OFFSETS },
+    { "key-offsets", required_argument, NULL, OPTION_FILE + FILE_KEY_OFFSETS },
     { "visible", required_argument, NULL, OPTION_FILE + FILE_VISIBLE },
+    { "visible-tail", required_argument, NULL, OPTION_VISIBLE_TAIL },
     { "positions", required_argument, NULL, OPTION_FILE + FILE_POSITIONS },
+    { "prefix-lengths", required_argument, NULL, OPTION_FILE + FILE_PREFIX_LENGTHS },
+    { "bias", required_argument, NULL, OPTION_FILE + FILE_BIAS },
+    { "alibi", no_argument, NULL, OPTION_ALIBI },
+    { "alibi-slopes", required_argument, NULL, OPTION_FILE + FILE_ALIBI_SLOPES },
+    { "sinks", required_argument, NULL, OPTION_FILE + FILE_SINKS },
     { "causal", required_argument, NULL, OPTION_CAUSAL },
     { "diagonal", required_argument, NULL, OPTION_DIAGONAL },
     { "window", required_argument, NULL, OPTION_WINDOW },
     { "scale", required_argument, NULL, OPTION_SCALE },
+    { "softcap", required_argument, NULL, OPTION_SOFTCAP },
     { "dtype", required_argument, NULL, OPTION_DTYPE },
-    { "bias", required_argument, NULL, OPTION_LATER },
-    { "softcap", required_argument, NULL, OPTION_LATER },
+    { "deadline", required_argument, NULL, OPTION_DEADLINE },
     { "arithmetic", required_argument, NULL, OPTION_LATER },
     { "quiet", no_argument, NULL, OPTION_QUIET },
     { "help", no_argument, NULL, OPTION_HELP },
@@ -50,8 +59,10 @@ const char *run_file_argument(int file)
         [FILE_QUERY] = "--query", [FILE_KEY] = "--key", [FILE_VALUE] = "--value",
         [FILE_KEY_STARTS] = "--key-starts", [FILE_KEY_LENGTHS] = "--key-lengths",
         [FILE_QUERY_STARTS] = "--query-starts", [FILE_QUERY_LENGTHS] = "--query-lengths",
-        [FILE_POSITIONS] = "--positions", [FILE_VISIBLE] = "--visible", [FILE_OUTPUT] = "--output",
-        [FILE_LSE] = "--lse", [FILE_WEIGHTS] = "--weights",
+        [FILE_POSITIONS] = "--positions", [FILE_PREFIX_LENGTHS] = "--prefix-lengths",
+        [FILE_QUERY_OFFSETS] = "--query-offsets", [FILE_KEY_OFFSETS] = "--key-offsets", [FILE_VISIBLE] = "--visible",
+        [FILE_BIAS] = "--bias", [FILE_ALIBI_SLOPES] = "--alibi-slopes", [FILE_SINKS] = "--sinks",
+        [FILE_OUTPUT] = "--output", [FILE_LSE] = "--lse", [FILE_WEIGHTS] = "--weights", [FILE_KEY_SUMS] = "--key-sums",
     };
     return arguments[file];
 }
@@ -107,6 +118,20 @@ static int read_scale(struct run_options *options, const char *text)
     return message_usage("--scale is '%s'; it must be a finite number", text);
 }
 
+static int read_above_zero(const char *argument, const char *text, float *value)
+{
+    if (option_read_real(text, value) && *value > 0)
+        return STATUS_DONE;
+    return message_usage("%s is '%s'; it must be a finite number above 0", argument, text);
+}
+
+static int read_tail(struct run_options *options, const char *text)
+{
+    if (option_read_whole(text, 1, INT64_MAX, &options->visible_tail))
+        return STATUS_DONE;
+    return message_usage("--visible-tail is '%s'; it must be a whole number of at least 1", text);
+}
+
 /* The words of --causal and --diagonal as they come; -1: not given. */
 struct diagonal_words {
     int causal, diagonal;
@@ -129,7 +154,11 @@ static int read_option(void *target, int option, int place)
     case OPTION_CAUSAL: return read_diagonal("--causal", optarg, &words->causal);
     case OPTION_DIAGONAL: return read_diagonal("--diagonal", optarg, &words->diagonal);
     case OPTION_WINDOW: return read_window(options, optarg);
+    case OPTION_VISIBLE_TAIL: return read_tail(options, optarg);
+    case OPTION_ALIBI: options->alibi = true; return STATUS_DONE;
     case OPTION_SCALE: return read_scale(options, optarg);
+    case OPTION_SOFTCAP: return read_above_zero("--softcap", optarg, &options->softcap);
+    case OPTION_DEADLINE: return read_above_zero("--deadline", optarg, &options->deadline);
     case OPTION_DTYPE: return read_dtype(optarg);
     case OPTION_LATER:
         return message_failure("--%s is not supported yet by attend %s", table[place].name, attend_version());
@@ -156,6 +185,26 @@ static int choose_diagonal(struct run_options *options, const struct diagonal_wo
     return STATUS_DONE;
 }
 
+/* Files of which the first makes the second meaningless. */
+static int check_contradictions(const struct run_options *options)
+{
+    static const struct {
+        int file, other;
+    } pairs[] = {
+        { FILE_QUERY_OFFSETS, FILE_QUERY_STARTS }, { FILE_QUERY_OFFSETS, FILE_QUERY_LENGTHS },
+        { FILE_KEY_OFFSETS, FILE_KEY_STARTS }, { FILE_KEY_OFFSETS, FILE_KEY_LENGTHS },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        if (options->files[pairs[i].file] && options->files[pairs[i].other])
+            return message_usage("%s contradicts %s: packed items have no padding", run_file_argument(pairs[i].other),
+                                 run_file_argument(pairs[i].file));
+    if (options->alibi && options->files[FILE_ALIBI_SLOPES])
+        return message_usage("--alibi contradicts --alibi-slopes, which gives the slopes itself");
+    if (options->visible_tail > 0 && !options->files[FILE_VISIBLE])
+        return message_usage("--visible-tail needs --visible");
+    return STATUS_DONE;
+}
+
 static int check_complete(const struct run_options *options, int argc, char **argv)
 {
     static const int required[] = { FILE_QUERY, FILE_KEY, FILE_VALUE, FILE_OUTPUT };
@@ -175,6 +224,8 @@ int run_options_read(struct run_options *options, int argc, char **argv)
     if (status != STATUS_DONE || options->help)
         return status;
     status = choose_diagonal(options, &reading.words);
+    if (status == STATUS_DONE)
+        status = check_contradictions(options);
     return status != STATUS_DONE ? status : check_complete(options, argc, argv);
 }
 

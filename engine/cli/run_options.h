@@ -7,7 +7,8 @@
 /* Options that name files; inputs come first. */
 enum run_file {
     FILE_QUERY, FILE_KEY, FILE_VALUE, FILE_KEY_STARTS, FILE_KEY_LENGTHS, FILE_QUERY_STARTS, FILE_QUERY_LENGTHS,
-    FILE_POSITIONS, FILE_VISIBLE, FILE_OUTPUT, FILE_LSE, FILE_WEIGHTS, FILE_COUNT,
+    FILE_POSITIONS, FILE_PREFIX_LENGTHS, FILE_QUERY_OFFSETS, FILE_KEY_OFFSETS, FILE_VISIBLE, FILE_BIAS,
+    FILE_ALIBI_SLOPES, FILE_SINKS, FILE_OUTPUT, FILE_LSE, FILE_WEIGHTS, FILE_KEY_SUMS, FILE_COUNT,
     FILE_INPUTS = FILE_OUTPUT
 };
 
@@ -16,8 +17,11 @@ struct run_options {
     bool causal, windowed, diagonal_given; /* --causal, --window, --diagonal */
     int64_t window_left, window_right;
     attend_diagonal diagonal;
+    int64_t visible_tail; /* 0: not given */
+    bool alibi; /* the usual slopes */
     bool has_scale;
-    float scale;
+    float scale, softcap; /* softcap 0: not given */
+    float deadline; /* seconds; 0: not given */
     struct engine_settings engine;
     bool quiet, help;
 };

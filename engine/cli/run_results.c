@@ -11,23 +11,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int result_files[RESULT_COUNT] = { FILE_OUTPUT, FILE_LSE, FILE_WEIGHTS };
+static const int result_files[RESULT_COUNT] = { FILE_OUTPUT, FILE_LSE, FILE_WEIGHTS, FILE_KEY_SUMS };
 
-static int64_t result_width(int result, const attend_problem *problem)
+/* (batch, heads, rows, width) of a result; packed items share one batch. */
+static void find_extents(int result, const attend_problem *problem, int64_t extents[4])
 {
-    return result == RESULT_OUTPUT ? problem->d_v : result == RESULT_LSE ? 1 : problem->keys;
+    const int64_t widths[RESULT_COUNT] = { problem->d_v, 1, problem->keys, problem->keys };
+    const bool of_keys = result == RESULT_KEY_SUMS;
+    const bool packed = problem->flags & (of_keys ? ATTEND_PACKED_KEYS : ATTEND_PACKED_QUERIES);
+    extents[0] = packed ? 1 : problem->batch;
+    extents[1] = problem->heads;
+    extents[2] = of_keys ? 1 : problem->rows;
+    extents[3] = widths[result];
 }
 
-static void describe_results(struct run_results *results, const struct run_inputs *inputs)
+/* Output drops leading axes where the query had none, LSE its width of 1, key sums their rows of 1. */
+static void describe_result(struct run_results *results, int result, const struct run_inputs *inputs)
 {
-    const attend_problem *p = &inputs->problem;
-    for (int r = 0; r < RESULT_COUNT; r++) {
-        const int64_t shape[4] = { p->batch, p->heads, p->rows, result_width(r, p) };
-        /* Output drops batch and heads where the query had none, LSE its width of 1. */
-        int skipped = r == RESULT_OUTPUT ? 4 - inputs->rank : 0;
-        results->rank[r] = r == RESULT_LSE ? 3 : 4 - skipped;
-        memcpy(results->shape[r], shape + skipped, (size_t)results->rank[r] * sizeof shape[0]);
-    }
+    int64_t extents[4];
+    find_extents(result, &inputs->problem, extents);
+    if (result == RESULT_KEY_SUMS)
+        extents[2] = extents[3];
+    int skipped = result == RESULT_OUTPUT ? 4 - inputs->rank : 0;
+    results->rank[result] = result == RESULT_LSE || result == RESULT_KEY_SUMS ? 3 : 4 - skipped;
+    memcpy(results->shape[result], extents + skipped, (size_t)results->rank[result] * sizeof extents[0]);
+}
+
+/* Of a result whose memory was taken, so that its sizes are known to fit. */
+static void view_result(struct run_results *results, int result, const attend_problem *problem)
+{
+    int64_t extents[4];
+    find_extents(result, problem, extents);
+    results->tensors[result] = attend_view_bhsd(results->data[result], extents[1], extents[2], extents[3]);
 }
 
 /* Zeroed memory, so that page faults are not counted as time of the run. */
@@ -62,19 +77,17 @@ static bool spares_inputs(const struct run_options *options, int output)
 int run_results_make(struct run_results *results, struct run_inputs *inputs, const struct run_options *options)
 {
     memset(results, 0, sizeof *results);
-    const attend_problem *problem = &inputs->problem;
-    describe_results(results, inputs);
     for (int r = 0; r < RESULT_COUNT; r++) {
         const char *argument = run_file_argument(result_files[r]), *path = options->files[result_files[r]];
         if (!path)
             continue;
+        describe_result(results, r, inputs);
         if (!spares_inputs(options, result_files[r]))
             return STATUS_COULD_NOT;
         results->data[r] = take_memory(results->rank[r], results->shape[r]);
         if (!results->data[r])
             return message_failure("%s %s needs more memory than there is", argument, path);
-        results->tensors[r] = attend_view_bhsd(results->data[r], problem->heads, problem->rows,
-                                               result_width(r, problem));
+        view_result(results, r, &inputs->problem);
         results->file[r] = output_files_open(argument, path);
         if (results->file[r] < 0)
             return STATUS_COULD_NOT;
@@ -82,6 +95,7 @@ int run_results_make(struct run_results *results, struct run_inputs *inputs, con
     inputs->args.output = &results->tensors[RESULT_OUTPUT];
     inputs->args.lse = results->data[RESULT_LSE] ? &results->tensors[RESULT_LSE] : NULL;
     inputs->args.weights = results->data[RESULT_WEIGHTS] ? &results->tensors[RESULT_WEIGHTS] : NULL;
+    inputs->args.key_sums = results->data[RESULT_KEY_SUMS] ? &results->tensors[RESULT_KEY_SUMS] : NULL;
     return STATUS_DONE;
 }
 

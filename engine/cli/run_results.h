@@ -4,7 +4,7 @@
 
 #include "engine/cli/run_inputs.h"
 
-enum { RESULT_OUTPUT, RESULT_LSE, RESULT_WEIGHTS, RESULT_COUNT };
+enum { RESULT_OUTPUT, RESULT_LSE, RESULT_WEIGHTS, RESULT_KEY_SUMS, RESULT_COUNT };
 
 struct run_results {
     attend_tensor tensors[RESULT_COUNT];
