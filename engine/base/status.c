@@ -42,6 +42,8 @@ const char *attend_status_name(attend_status status)
     case ATTEND_ERR_SYSTEM: return "system";
     case ATTEND_ERR_CAPACITY: return "capacity";
     case ATTEND_ERR_FORKED: return "forked";
+    case ATTEND_ERR_CANCELLED: return "cancelled";
+    case ATTEND_ERR_TIMEOUT: return "timeout";
     }
     return "unknown";
 }
