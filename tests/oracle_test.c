@@ -32,7 +32,7 @@ static void check_random(attend_isa isa)
 {
     attend_engine *engines[] = { need_engine(isa, 1, 0), need_engine(isa, 2, IN_TEAM) };
     uint64_t seed = test_seed(0x5eed0000);
-    int64_t count = test_count(300);
+    int64_t count = test_count(isa == ATTEND_ISA_PORTABLE ? 300 : 1000);
     for (int64_t i = 0; i < count; i++) {
         struct spec spec;
         spec_random(&spec, seed + (uint64_t)i, largest_work(isa));
