@@ -379,6 +379,44 @@ static void check_flags(attend_isa isa)
 
 ISA_TESTS(bits, flags_as_bits_and_bytes, check_flags)
 
+/* The weights of a head's rows, added in their order. */
+static void expect_ordered_sums(const struct sample *sample, int64_t item, int64_t head)
+{
+    const struct spec *spec = &sample->spec;
+    for (int64_t j = 0; j < spec->key_lengths[item]; j++) {
+        const int64_t key = spec->key_starts[item] + j;
+        float sum = 0.0f;
+        for (int64_t i = 0; i < spec->query_lengths[item]; i++)
+            sum += *(float *)box_at(&sample->weights, item, head, spec->query_starts[item] + i, key);
+        const float found = *(float *)box_at(&sample->key_sums, item, head, 0, key);
+        const bool same = isnan(sum) ? isnan(found) : memcmp(&found, &sum, sizeof sum) == 0;
+        cr_assert(same, "the sum of item %lld, head %lld, key %lld is %.9g, its weights give %.9g: %s", (long long)item,
+                  (long long)head, (long long)j, (double)found, (double)sum, spec_text(spec));
+    }
+}
+
+static void check_sums(attend_isa isa)
+{
+    attend_engine *engine = need_engine(isa, 2, IN_TEAM);
+    for (int base = 0; base < 2 * BASE_COUNT; base++) {
+        struct spec spec = base_spec(isa, base / 2);
+        struct sample sample;
+        spec.with_key_sums = spec.with_weights = true;
+        spec.flags |= ATTEND_KEY_SUMS;
+        sample_make(&sample, &spec);
+        if (base % 2)
+            sample_poison_some(&sample);
+        expect_ok(sample_forward(&sample, engine));
+        for (int64_t item = 0; item < spec.batch; item++)
+            for (int64_t head = 0; head < spec.heads; head++)
+                expect_ordered_sums(&sample, item, head);
+        sample_free(&sample);
+    }
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(bits, key_sums_add_rows_in_order, check_sums)
+
 /* Options that are given but change nothing. */
 static void open_sample(struct sample *sample)
 {

@@ -169,6 +169,8 @@ attend_status attend_step_create(attend_step **step, const attend_plan *plan, co
         status = attend__args_read(&args, caller);
     if (!status && args.step)
         status = attend__fail(ATTEND_ERR_ARGUMENT, "args.step is given; a step is made of args without one");
+    if (!status && args.visible_tail > 0 && !args.visible)
+        status = attend__fail(ATTEND_ERR_ARGUMENT, "args.visible_tail is %" PRId64 "; it must be 0 without visible", args.visible_tail);
     if (!status)
         status = attend__call_check(&call, &plan->plan.problem, &args, true);
     if (status)
