@@ -67,20 +67,47 @@ static void free_truth(struct truth *truth)
     free(truth->scores);
 }
 
-/* Columns of a row of results that somebody's keys have: where keys are packed, those after the last item stay as they are. */
-static int64_t columns_of(const struct sample *sample, const struct box *box)
+/* Those of rows, then the one of keys. */
+enum { ROW_RESULTS = 6, RESULTS };
+
+struct result {
+    const char *name;
+    const struct box *box; /* may be without memory */
+};
+
+static void list_results(const struct sample *sample, struct result results[RESULTS])
 {
-    const struct spec *spec = &sample->spec;
-    const bool pairs = box == &sample->weights || box == &sample->scores;
-    return pairs && spec->packed_keys ? spec->key_starts[spec->batch - 1] + spec->key_lengths[spec->batch - 1] : box->extent[3];
+    const struct result all[RESULTS] = { { "lse", &sample->lse },         { "output", &sample->output }, { "weights", &sample->weights },
+                                         { "scores", &sample->scores },   { "maximum", &sample->maximum }, { "total", &sample->total },
+                                         { "key_sums", &sample->key_sums } };
+    memcpy(results, all, sizeof all);
+}
+
+/* Where keys are packed, those after the last item are nobody's: their results stay as they are. */
+static int64_t count_owned_keys(const struct spec *spec)
+{
+    return spec->packed_keys ? spec->key_starts[spec->batch - 1] + spec->key_lengths[spec->batch - 1] : spec->keys;
+}
+
+static bool is_untouched(const void *element)
+{
+    return bits_of(element) == poison_word(0) || bits_of(element) == poison_word(1);
+}
+
+/* Elements of a row from the first one on that nobody has. */
+static const char *judge_untouched(const struct sample *sample, const struct result *result, const int64_t place[3], int64_t from)
+{
+    for (int64_t x = from; result->box->memory.map && x < result->box->extent[3]; x++)
+        if (!is_untouched(box_at(result->box, place[0], place[1], place[2], x)))
+            return say(&sample->spec, "%s[%lld][%lld][%lld][%lld] of padding was written", result->name, (long long)place[0],
+                       (long long)place[1], (long long)place[2], (long long)x);
+    return NULL;
 }
 
 static const char *judge_elements(const struct sample *sample, const struct box *box, const char *name,
-                                  const int64_t place[3], const double *truth, const double *bounds, double bound)
+                                  const int64_t place[3], int64_t count, const double *truth, const double *bounds, double bound)
 {
-    if (!box->memory.map)
-        return NULL;
-    for (int64_t x = 0; x < columns_of(sample, box); x++) {
+    for (int64_t x = 0; box->memory.map && x < count; x++) {
         void *element = box_at(box, place[0], place[1], place[2], x);
         double allowed = bounds ? bounds[x] : bound;
         if (!is_right(element, truth[x], allowed))
@@ -91,59 +118,87 @@ static const char *judge_elements(const struct sample *sample, const struct box 
     return NULL;
 }
 
-/* A score is judged like an LSE of its size; a weight like an output with values up to 1. */
-static const char *judge_pairs(const struct sample *sample, const int64_t place[3], const struct truth *truth)
+/* A weight is judged like an output with values up to 1; that of a hidden key is 0 and nothing else. */
+static double weight_bound(const struct sample *sample, const struct truth *truth, int64_t key)
 {
     struct oracle_row like = truth->row;
+    like.value_max = 1.0;
+    return truth->scores[key] == -INFINITY ? 0.0 : oracle_output_bound(&sample->problem, &like);
+}
+
+/* A score is judged like an LSE of its size. */
+static double score_bound(const struct sample *sample, const struct truth *truth, int64_t key)
+{
+    struct oracle_row like = truth->row;
+    like.lse = truth->scores[key];
+    return oracle_lse_bound(&sample->problem, &like);
+}
+
+static const char *judge_pairs(const struct sample *sample, const int64_t place[3], const struct truth *truth)
+{
+    const int64_t keys = count_owned_keys(&sample->spec);
     const char *said = NULL;
-    double *bounds = malloc(((size_t)sample->spec.keys + 1) * sizeof *bounds);
+    double *bounds = malloc((2 * (size_t)keys + 1) * sizeof *bounds);
     if (!bounds)
         abort();
-    for (int64_t key = 0; key < sample->spec.keys; key++) {
-        like.lse = truth->scores[key];
-        bounds[key] = oracle_lse_bound(&sample->problem, &like);
+    for (int64_t key = 0; key < keys; key++) {
+        bounds[key] = score_bound(sample, truth, key);
+        bounds[keys + key] = weight_bound(sample, truth, key);
     }
-    like.value_max = 1.0;
-    said = judge_elements(sample, &sample->scores, "scores", place, truth->scores, bounds, 0.0);
+    said = judge_elements(sample, &sample->scores, "scores", place, keys, truth->scores, bounds, 0.0);
     if (!said)
-        said = judge_elements(sample, &sample->weights, "weights", place, truth->weights, NULL,
-                              oracle_output_bound(&sample->problem, &like));
+        said = judge_elements(sample, &sample->weights, "weights", place, keys, truth->weights, bounds + keys, 0.0);
+    if (!said)
+        said = judge_untouched(sample, &(struct result){ "scores", &sample->scores }, place, keys);
+    if (!said)
+        said = judge_untouched(sample, &(struct result){ "weights", &sample->weights }, place, keys);
     free(bounds);
     return said;
 }
 
-static const char *judge_untouched(const struct sample *sample, const struct box *box, const char *name,
-                                   const int64_t place[3])
+/* M + ln L is the LSE. A row without keys has -inf and 0, one that sees NaN has NaN twice. */
+static bool is_total_right(const struct sample *sample, const void *largest, const void *total, const struct oracle_row *row)
 {
-    for (int64_t x = 0; box->memory.map && x < box->extent[3]; x++) {
-        uint32_t bits = bits_of(box_at(box, place[0], place[1], place[2], x));
-        if (bits != poison_word(0) && bits != poison_word(1))
-            return say(&sample->spec, "%s[%lld][%lld][%lld][%lld] of a padding row was written", name,
-                       (long long)place[0], (long long)place[1], (long long)place[2], (long long)x);
-    }
-    return NULL;
+    if (isnan(row->lse))
+        return bits_of(largest) == 0x7fc00000 && bits_of(total) == 0x7fc00000;
+    if (isinf(row->lse))
+        return float_of(largest) == -INFINITY && bits_of(total) == 0;
+    return fabs((double)float_of(largest) + log((double)float_of(total)) - row->lse) <= oracle_lse_bound(&sample->problem, row);
 }
 
-/* A partial is right when finishing it gives the row: A / L and M + ln L. */
+/* A / L is the output; an infinite value shows in A as itself or as NaN. */
+static bool is_sum_right(const void *sum, double total, double truth, double bound)
+{
+    const double a = (double)float_of(sum);
+    if (isnan(truth))
+        return bits_of(sum) == 0x7fc00000 || (isinf(a) && !isnan(total));
+    return total == 0.0 ? bits_of(sum) == 0 : fabs(a / total - truth) <= bound;
+}
+
+/* A partial is right when finishing it gives the row. */
 static const char *judge_partial(const struct sample *sample, const int64_t place[3], const struct truth *truth)
 {
     const void *largest = box_at(&sample->maximum, place[0], place[1], place[2], 0);
     const void *total = box_at(&sample->total, place[0], place[1], place[2], 0);
-    const double m = (double)float_of(largest), l = (double)float_of(total), lse = truth->row.lse;
-    const bool none = isinf(lse), known = isnan(lse) ? bits_of(largest) == 0x7fc00000 && bits_of(total) == 0x7fc00000
-                                          : none     ? m == -INFINITY && bits_of(total) == 0
-                                                     : fabs(m + log(l) - lse) <= oracle_lse_bound(&sample->problem, &truth->row);
-    if (!known)
+    const double l = (double)float_of(total), bound = oracle_output_bound(&sample->problem, &truth->row);
+    if (!is_total_right(sample, largest, total, &truth->row))
         return say(&sample->spec, "M and L of [%lld][%lld][%lld] are %.9g and %.9g, LSE should be %.9g", (long long)place[0],
-                   (long long)place[1], (long long)place[2], m, l, lse);
-    const double bound = oracle_output_bound(&sample->problem, &truth->row);
+                   (long long)place[1], (long long)place[2], (double)float_of(largest), l, truth->row.lse);
     for (int64_t x = 0; x < sample->output.extent[3]; x++) {
-        const double a = (double)float_of(box_at(&sample->output, place[0], place[1], place[2], x));
-        if (isnan(truth->output[x]) ? isfinite(a) : none ? a != 0.0 : !(fabs(a / l - truth->output[x]) <= bound))
+        const void *sum = box_at(&sample->output, place[0], place[1], place[2], x);
+        if (!is_sum_right(sum, l, truth->output[x], bound))
             return say(&sample->spec, "A[%lld][%lld][%lld][%lld] is %.9g with L %.9g, should give %.9g within %.3g",
-                       (long long)place[0], (long long)place[1], (long long)place[2], (long long)x, a, l, truth->output[x], bound);
+                       (long long)place[0], (long long)place[1], (long long)place[2], (long long)x, (double)float_of(sum), l,
+                       truth->output[x], bound);
     }
     return NULL;
+}
+
+static const char *judge_finished(const struct sample *sample, const int64_t place[3], const struct truth *truth)
+{
+    const char *said = judge_elements(sample, &sample->output, "output", place, sample->spec.d_v, truth->output, NULL,
+                                      oracle_output_bound(&sample->problem, &truth->row));
+    return said ? said : judge_pairs(sample, place, truth);
 }
 
 /* Where queries are packed, rows after the last item belong to nobody. */
@@ -156,37 +211,32 @@ static bool is_anybodys(const struct sample *sample, int64_t row)
 
 static const char *judge_row(const struct sample *sample, const int64_t place[3], struct truth *truth)
 {
-    const struct box *boxes[] = { &sample->output, &sample->lse, &sample->weights, &sample->scores, &sample->maximum, &sample->total };
-    static const char *const names[] = { "output", "lse", "weights", "scores", "maximum", "total" };
+    struct result results[RESULTS];
     const bool packed = sample->spec.packed_queries;
     oracle_attend_row(&sample->problem, &sample->args, place[0], place[1], place[2], &truth->row);
     const char *said = NULL;
     if (!truth->row.inside && packed && is_anybodys(sample, place[2]))
         return NULL; /* another item's */
+    list_results(sample, results);
     if (!truth->row.inside && (packed || sample->problem.flags & ATTEND_KEEP_PADDING_ROWS)) {
-        for (int i = 0; i < 6 && !said; i++)
-            said = judge_untouched(sample, boxes[i], names[i], place);
+        for (int i = 0; i < ROW_RESULTS && !said; i++)
+            said = judge_untouched(sample, &results[i], place, 0);
         return said;
     }
-    if (sample->maximum.memory.map)
-        said = judge_partial(sample, place, truth);
-    if (said || sample->maximum.memory.map)
-        return said;
-    said = judge_elements(sample, &sample->lse, "lse", place, &truth->row.lse, NULL,
+    said = judge_elements(sample, &sample->lse, "lse", place, 1, &truth->row.lse, NULL,
                           oracle_lse_bound(&sample->problem, &truth->row));
-    if (!said)
-        said = judge_elements(sample, &sample->output, "output", place, truth->output, NULL,
-                              oracle_output_bound(&sample->problem, &truth->row));
-    return said ? said : judge_pairs(sample, place, truth);
+    if (said)
+        return said;
+    return sample->spec.with_partials ? judge_partial(sample, place, truth) : judge_finished(sample, place, truth);
 }
 
 static const char *judge_gaps(const struct sample *sample)
 {
-    const struct box *boxes[] = { &sample->output,   &sample->lse,     &sample->weights, &sample->scores,
-                                  &sample->key_sums, &sample->maximum, &sample->total };
-    for (int i = 0; i < 7; i++)
-        if (boxes[i]->memory.map && !box_is_clean(boxes[i]))
-            return say(&sample->spec, "something was written between the elements of result %d", i);
+    struct result results[RESULTS];
+    list_results(sample, results);
+    for (int i = 0; i < RESULTS; i++)
+        if (results[i].box->memory.map && !box_is_clean(results[i].box))
+            return say(&sample->spec, "something was written between the elements of %s", results[i].name);
     return NULL;
 }
 
@@ -197,20 +247,18 @@ struct key_truth {
 
 static void add_weights(struct key_truth *keys, const struct sample *sample, const struct truth *truth)
 {
-    struct oracle_row like = truth->row;
-    like.value_max = 1.0;
-    const double bound = oracle_output_bound(&sample->problem, &like);
     for (int64_t key = 0; key < sample->spec.keys && truth->row.inside; key++) {
         keys->sum[key] += truth->weights[key];
-        keys->bound[key] += bound + fabs(keys->sum[key]) * 0x1p-24;
+        keys->bound[key] += weight_bound(sample, truth, key) + fabs(keys->sum[key]) * 0x1p-24;
     }
 }
 
-/* Of one head; keys that are no item's stay untouched where keys are packed. */
+/* Of one head. */
 static const char *judge_sums(const struct sample *sample, int64_t item, int64_t head, const struct key_truth *keys)
 {
     const struct spec *spec = &sample->spec;
-    for (int64_t key = 0; sample->key_sums.memory.map && key < spec->keys; key++) {
+    const int64_t count = count_owned_keys(spec);
+    for (int64_t key = 0; sample->key_sums.memory.map && key < count; key++) {
         const int64_t j = key - spec->key_starts[item];
         if (spec->packed_keys && (j < 0 || j >= spec->key_lengths[item]))
             continue;
@@ -219,7 +267,7 @@ static const char *judge_sums(const struct sample *sample, int64_t item, int64_t
             return say(spec, "key_sums[%lld][%lld][0][%lld] is %.9g, should be %.9g within %.3g", (long long)item, (long long)head,
                        (long long)key, (double)float_of(sum), keys->sum[key], keys->bound[key]);
     }
-    return NULL;
+    return judge_untouched(sample, &(struct result){ "key_sums", &sample->key_sums }, (const int64_t[3]){ item, head, 0 }, count);
 }
 
 static const char *judge_head(const struct sample *sample, int64_t item, int64_t head, struct truth *truth, struct key_truth *keys)
@@ -253,14 +301,21 @@ const char *sample_judge(const struct sample *sample)
     return said;
 }
 
-static const char *compare_elements(struct rows one, const struct box *box, struct rows other,
-                                    const struct box *other_box, const char *name)
+/* Elements of a row from the first one on that both have. */
+struct stretch {
+    const struct box *box;
+    int64_t first;
+};
+
+static const char *compare_elements(struct rows one, struct stretch part, struct rows other, struct stretch other_part, int64_t count,
+                                    const char *name)
 {
+    const bool both = part.box->memory.map && other_part.box->memory.map;
     int64_t row = one.sample->spec.query_starts[one.item] + one.row;
     int64_t other_row = other.sample->spec.query_starts[other.item] + other.row;
-    for (int64_t x = 0; box->memory.map && other_box->memory.map && x < box->extent[3]; x++) {
-        uint32_t bits = bits_of(box_at(box, one.item, one.head, row, x));
-        uint32_t other_bits = bits_of(box_at(other_box, other.item, other.head, other_row, x));
+    for (int64_t x = 0; both && x < count; x++) {
+        uint32_t bits = bits_of(box_at(part.box, one.item, one.head, row, part.first + x));
+        uint32_t other_bits = bits_of(box_at(other_part.box, other.item, other.head, other_row, other_part.first + x));
         if (bits != other_bits)
             return say(&other.sample->spec, "%s of item %lld head %lld row %lld, element %lld: 0x%08x and 0x%08x", name,
                        (long long)other.item, (long long)other.head, (long long)other.row, (long long)x, bits,
@@ -269,14 +324,32 @@ static const char *compare_elements(struct rows one, const struct box *box, stru
     return NULL;
 }
 
+/* Of results with a column for every key, the item's own ones that both have: a chunk of a sequence may end before the whole does. */
+static const char *compare_row(struct rows one, struct rows other)
+{
+    struct result results[RESULTS], others[RESULTS];
+    list_results(one.sample, results);
+    list_results(other.sample, others);
+    const struct spec *spec = &one.sample->spec, *other_spec = &other.sample->spec;
+    const int64_t keys = spec->key_lengths[one.item], other_keys = other_spec->key_lengths[other.item];
+    const char *said = NULL;
+    for (int i = 0; i < ROW_RESULTS && !said; i++) {
+        const bool pairs = results[i].box == &one.sample->weights || results[i].box == &one.sample->scores;
+        said = compare_elements(one, (struct stretch){ results[i].box, pairs ? spec->key_starts[one.item] : 0 }, other,
+                                (struct stretch){ others[i].box, pairs ? other_spec->key_starts[other.item] : 0 },
+                                !pairs            ? results[i].box->extent[3]
+                                : keys < other_keys ? keys
+                                                    : other_keys,
+                                results[i].name);
+    }
+    return said;
+}
+
 const char *compare_rows(struct rows one, struct rows other, int64_t count)
 {
     const char *said = NULL;
-    for (int64_t i = 0; i < count && !said; i++, one.row++, other.row++) {
-        said = compare_elements(one, &one.sample->lse, other, &other.sample->lse, "lse");
-        if (!said)
-            said = compare_elements(one, &one.sample->output, other, &other.sample->output, "output");
-    }
+    for (int64_t i = 0; i < count && !said; i++, one.row++, other.row++)
+        said = compare_row(one, other);
     return said;
 }
 

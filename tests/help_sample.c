@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char crash_text[1100];
+static char crash_text[1600];
 
 /* A guard page was touched, or worse: say which problem it was, then die of it. */
 static void report_crash(int signal_number)
@@ -100,7 +100,8 @@ static int64_t visible_columns(const struct spec *spec)
     return spec->visible_tail > 0 ? spec->visible_tail : spec->keys;
 }
 
-/* Padding is marked visible: only its range may hide it. */
+/* Padding is marked visible: only its range may hide it. Columns before the first key of an item that is shorter than the tail are
+ * nobody's, and hidden. */
 static void fill_visible(struct sample *sample)
 {
     const struct spec *spec = &sample->spec;
@@ -111,8 +112,9 @@ static void fill_visible(struct sample *sample)
                     int64_t i = logical_row(spec, item, row), j = flagged_key(spec, item, column);
                     if ((i < 0 && spec->packed_queries) || (j < 0 && spec->packed_keys && spec->visible_tail == 0))
                         continue; /* another item's */
+                    const unsigned char unused = spec->visible_tail == 0 || i < 0;
                     put_flag(sample, item, head, row, column,
-                             i < 0 || j < 0 ? 1 : spec_visible(spec, spec->label[item], head, i, j));
+                             i < 0 || j < 0 ? unused : spec_visible(spec, spec->label[item], head, i, j));
                 }
 }
 
@@ -224,6 +226,8 @@ static void set_numbers(struct sample *sample)
         slopes[head] = spec_slope(spec, head);
         sinks[head] = spec_sink(spec, head);
     }
+    if (spec->usual_slopes && attend_alibi_slopes(spec->heads, slopes) != ATTEND_OK)
+        abort();
     sample->args.alibi_slopes = spec->with_alibi ? slopes : NULL;
     sample->args.sinks = spec->with_sinks ? sinks : NULL;
 }
@@ -401,9 +405,21 @@ void sample_poison_some(struct sample *sample)
     }
 }
 
+/* Pages of keys and values may be inaccessible and must stay so. */
+static void change_inputs(struct sample *sample, void (*change)(struct guarded *))
+{
+    struct guarded *inputs[] = { &sample->visible.memory, &sample->bias.memory, &sample->arrays, &sample->numbers };
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        if (inputs[i]->map)
+            change(inputs[i]);
+}
+
 attend_status sample_forward(struct sample *sample, attend_engine *engine)
 {
-    return attend_forward(engine, &sample->problem, &sample->args);
+    change_inputs(sample, guarded_freeze);
+    attend_status status = attend_forward(engine, &sample->problem, &sample->args);
+    change_inputs(sample, guarded_thaw);
+    return status;
 }
 
 attend_engine *make_engine(attend_isa isa, int32_t threads, int64_t inline_work)

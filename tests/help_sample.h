@@ -30,7 +30,7 @@ void sample_poison_hidden(struct sample *sample);
 /* Puts NaN and infinities into a few queries, keys and values that rows do see. */
 void sample_poison_some(struct sample *sample);
 
-/* Plans and runs in one call. */
+/* Plans and runs in one call, during which flags, bias, arrays and numbers are read-only. */
 attend_status sample_forward(struct sample *sample, attend_engine *engine);
 
 /* An engine of that many threads, unbound, or NULL. inline_work as in attend_engine_options. */
@@ -40,18 +40,18 @@ bool has_isa(attend_isa isa);
 
 /* The verdicts return NULL, or a text in static storage that names what differs and the seed that reruns it. */
 
-/* All results against the oracle, within its bounds; padding rows zero, or untouched where that was asked for; nothing
- * written between the elements. */
+/* All results against the oracle, within its bounds; padding rows zero, or untouched where that was asked for, like what lies beyond
+ * the last packed item; nothing written between the elements. */
 const char *sample_judge(const struct sample *sample);
 
-/* Output and LSE of `count` rows, byte for byte. Rows count from the item's first real one. */
+/* All results of `count` rows but key sums, byte for byte, as far as both samples have them. Rows count from the item's first real one. */
 struct rows {
     const struct sample *sample;
     int64_t item, head, row;
 };
 const char *compare_rows(struct rows one, struct rows other, int64_t count);
 
-/* Output and LSE of all real rows, and key sums of all real keys, of two samples with the same items, heads and rows. */
+/* Those of all real rows, and key sums of all real keys, of two samples with the same items, heads and rows. */
 const char *compare_samples(const struct sample *one, const struct sample *other);
 
 #endif

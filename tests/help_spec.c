@@ -228,9 +228,10 @@ static void pick_scores(struct spec *spec, struct dice *dice)
     if (one_in(dice, 4))
         spec->softcap = softcaps[dice_between(dice, 0, (int64_t)COUNT(softcaps) - 1)];
     spec->with_bias = one_in(dice, 4);
-    spec->bias_shared = (unsigned)dice_between(dice, 0, 7);
+    spec->bias_shared = (unsigned)dice_between(dice, 0, 7) | (one_in(dice, 8) ? SHARED_FEATURES : 0u);
     spec->bias_layout = (enum layout)dice_between(dice, 0, LAYOUT_COUNT - 1);
     spec->with_alibi = one_in(dice, 4);
+    spec->usual_slopes = one_in(dice, 2);
     spec->with_sinks = one_in(dice, 4);
 }
 
@@ -324,7 +325,7 @@ static void write_options(struct writer *writer, const struct spec *spec)
         bool on;
         const char *name;
     } options[] = { { spec->packed_queries, "packed-queries" }, { spec->packed_keys, "packed-keys" },
-                    { spec->with_alibi, "alibi" },              { spec->with_sinks, "sinks" },
+                    { spec->with_alibi, spec->usual_slopes ? "alibi=usual" : "alibi=random" }, { spec->with_sinks, "sinks" },
                     { spec->with_bits, "bits" },                { spec->with_key_sums, "key-sums" },
                     { spec->with_partials, "partials" } };
     for (size_t i = 0; i < COUNT(options); i++)
@@ -345,7 +346,7 @@ const char *spec_text(const struct spec *spec)
 {
     static const char *const diagonals[] = { "bottom-right", "top-left", "positions" };
     static const char *const visibilities[] = { "all", "full", "by-key", "batch" };
-    static char text[1024];
+    static char text[1536];
     struct writer writer = { text, text + sizeof text };
     write_text(&writer, "b%lld.h%lld.g%lld.q%lld.k%lld.d%lld.v%lld seed=0x%llx", (long long)spec->batch,
                (long long)spec->heads, (long long)spec->kv_heads, (long long)spec->rows, (long long)spec->keys,
@@ -414,12 +415,18 @@ unsigned char spec_visible(const struct spec *spec, int64_t label, int64_t head,
 
 float spec_bias(const struct spec *spec, int64_t label, int64_t head, int64_t row, int64_t key)
 {
+    static const float large[] = { -1e9f, -2e30f, -65504.0f };
     const unsigned shared = spec->bias_shared;
-    const uint64_t bits = place_bits(spec, FOR_BIAS, shared & SHARED_ITEMS ? 0 : label, shared & SHARED_HEADS ? 0 : head,
-                                     shared & SHARED_ROWS ? 0 : row, key);
+    label = shared & SHARED_ITEMS ? 0 : label;
+    head = shared & SHARED_HEADS ? 0 : head;
+    row = shared & SHARED_ROWS ? 0 : row;
+    const uint64_t row_bits = place_bits(spec, FOR_BIAS, label, head, row, INT64_MAX);
+    const uint64_t bits = place_bits(spec, FOR_BIAS, label, head, row, shared & SHARED_FEATURES ? 0 : key);
     if (bits % 10 == 0)
         return -__builtin_inff();
-    return bits % 97 == 1 ? -1e9f : counter_normal(bits);
+    if (row_bits % 16 == 0 && (bits >> 8) % 8 >= (row_bits >> 8) % 8) /* a few of the keys, or all */
+        return large[(row_bits >> 16) % COUNT(large)];
+    return counter_normal(bits);
 }
 
 /* From 0 on, some negative: keys far away then count more. */

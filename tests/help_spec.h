@@ -40,6 +40,7 @@ struct spec {
     bool packed_queries, packed_keys; /* see spec_pack_queries, spec_pack_keys */
     float softcap;                  /* 0: none */
     bool with_bias, with_alibi, with_sinks, with_prefix, with_bits, with_key_sums, with_partials;
+    bool usual_slopes;              /* those of attend_alibi_slopes */
     unsigned bias_shared;           /* SHARED_... axes */
     enum layout bias_layout;
     int64_t prefix_lengths[SPEC_ITEMS];
@@ -80,9 +81,10 @@ float spec_key(const struct spec *spec, int64_t label, int64_t head, int64_t key
 float spec_value(const struct spec *spec, int64_t label, int64_t head, int64_t key, int64_t feature);
 unsigned char spec_visible(const struct spec *spec, int64_t label, int64_t head, int64_t row, int64_t key);
 
-/* The bias, of the same place for all that share an axis; about one in ten is -inf, and some are very negative. */
+/* The bias, of the same place for all that share an axis; about one in ten is -inf. Very negative ones stand together in a few rows: the
+ * error bounds of a row grow with the largest bias that it sees. */
 float spec_bias(const struct spec *spec, int64_t label, int64_t head, int64_t row, int64_t key);
-float spec_slope(const struct spec *spec, int64_t head);
+float spec_slope(const struct spec *spec, int64_t head); /* where they are not the usual ones */
 float spec_sink(const struct spec *spec, int64_t head);
 
 #endif

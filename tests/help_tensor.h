@@ -16,7 +16,7 @@ enum layout {
 };
 
 /* Axes along which all elements are the same one (stride 0). */
-enum { SHARED_ITEMS = 1, SHARED_HEADS = 2, SHARED_ROWS = 4 };
+enum { SHARED_ITEMS = 1, SHARED_HEADS = 2, SHARED_ROWS = 4, SHARED_FEATURES = 8 };
 
 struct box {
     attend_tensor view;
