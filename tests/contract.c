@@ -195,16 +195,19 @@ static void merge(struct partial *row, const struct partial *tile, int64_t d_v)
         row->sum[d] = fmaf(tile->sum[d], beta, row->sum[d] * alpha);
 }
 
+/* What a row's sums are divided by, once both are relative to the largest of scores and sink. */
+struct denominator {
+    float share, total;
+};
+
 /* Step 7 with a sink: one more score, in the denominator alone. */
-static void admit_sink(struct partial *row, float sink, int64_t d_v)
+static struct denominator admit_sink(const struct partial *row, float sink)
 {
     if (sink == -INFINITY)
-        return;
+        return (struct denominator){ 1.0f, row->total };
     const float largest = row->largest > sink ? row->largest : sink, share = contract_exp(row->largest - largest);
     const float grown = row->total * share;
-    row->total = grown + contract_exp(sink - largest);
-    for (int64_t d = 0; d < d_v; d++)
-        row->sum[d] = row->sum[d] * share;
+    return (struct denominator){ share, grown + contract_exp(sink - largest) };
 }
 
 static struct row_problem describe_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head,
@@ -240,23 +243,70 @@ static struct row_problem describe_row(const attend_problem *problem, const atte
     };
 }
 
+static float without_nan(float x)
+{
+    return isnan(x) ? from_bits(0x7fc00000) : x;
+}
+
+/* Outputs beyond float32 count as NaN. */
 static float canonical(float x)
 {
     return isfinite(x) ? x : from_bits(0x7fc00000);
 }
 
-/* A of a partial: only NaN is rewritten. */
-static float given_out(float sum)
+static int64_t key_count(const struct row_problem *p)
 {
-    return isnan(sum) ? from_bits(0x7fc00000) : sum + 0.0f;
+    return p->args->keys == ATTEND_PLANNED ? p->problem->keys : p->args->keys;
+}
+
+/* Scores and weights of a row whose tiles are all folded; `any` is false for one without a score above -inf. */
+static void give_pairs(const struct row_problem *p, bool any, const struct partial *whole, struct denominator by,
+                       const struct contract_row *result)
+{
+    for (int64_t key = 0; key < key_count(p); key++) {
+        const int64_t j = key - p->key_start;
+        const bool seen = j >= 0 && is_visible(p, j);
+        const float s = seen ? score(p, j) : -INFINITY;
+        result->scores[key] = without_nan(s);
+        result->weights[key] = any && seen ? without_nan(contract_exp(s - whole->largest) * by.share / by.total) : 0.0f;
+    }
+}
+
+/* Only NaN is rewritten. */
+static void give_partial(bool any, const struct partial *whole, int64_t d_v, struct contract_row *result)
+{
+    result->total = any ? without_nan(whole->total) : 0.0f;
+    result->maximum = !any ? -INFINITY : isnan(whole->total) ? from_bits(0x7fc00000) : whole->largest;
+    for (int64_t d = 0; d < d_v; d++)
+        result->output[d] = any ? without_nan(whole->sum[d] + 0.0f) : 0.0f;
+}
+
+static void give_output(const struct row_problem *p, bool any, const struct partial *whole, struct contract_row *result)
+{
+    const struct denominator by = admit_sink(whole, p->args->sinks ? p->args->sinks[p->head] : -INFINITY);
+    for (int64_t d = 0; d < p->problem->d_v; d++)
+        result->output[d] = any ? canonical(whole->sum[d] * by.share / by.total) + 0.0f : 0.0f;
+    if (result->scores)
+        give_pairs(p, any, whole, by, result);
+}
+
+/* What the tiles are folded into: false for an empty partial, whatever else it holds. */
+static bool begin_row(const attend_args *args, const struct contract_row *result, int64_t d_v, struct partial *whole)
+{
+    if (!args->resume || result->maximum == -INFINITY)
+        return false;
+    whole->largest = result->maximum;
+    whole->total = result->total;
+    memcpy(whole->sum, result->output, (size_t)d_v * sizeof *whole->sum);
+    return true;
 }
 
 void contract_attend_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head, int64_t row,
-                         float *output, float *lse)
+                         struct contract_row *result)
 {
     static _Thread_local struct partial whole, tile;
     const struct row_problem p = describe_row(problem, args, item, head, row);
-    bool any = false;
+    bool any = begin_row(args, result, problem->d_v, &whole);
     for (int64_t first = 0; first < p.keys; first += TILE) {
         if (!attend_tile(&p, first, &tile))
             continue;
@@ -266,9 +316,9 @@ void contract_attend_row(const attend_problem *problem, const attend_args *args,
             whole = tile;
         any = true;
     }
-    *lse = any ? canonical(whole.largest + contract_log(whole.total)) : -INFINITY;
-    if (args->sinks && any)
-        admit_sink(&whole, args->sinks[head], problem->d_v);
-    for (int64_t d = 0; d < problem->d_v; d++)
-        output[d] = !any ? 0.0f : args->maximum ? given_out(whole.sum[d]) : canonical(whole.sum[d] / whole.total) + 0.0f;
+    result->lse = any ? canonical(whole.largest + contract_log(whole.total)) : -INFINITY;
+    if (args->maximum)
+        give_partial(any, &whole, problem->d_v, result);
+    else
+        give_output(&p, any, &whole, result);
 }

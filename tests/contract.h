@@ -5,9 +5,17 @@
 
 #include "attend/attend.h"
 
-/* output[d_v], or A where args ask for partials, and *lse of a row inside the item's query range; item and head are absolute, and row is the
- * query tensor's. */
+/* One row inside its item's query range. */
+struct contract_row {
+    /* given: room for the row's results */
+    float *output;            /* [d_v]; A where args ask for partials. With args.resume it holds the earlier A, if there was a key */
+    float *scores, *weights;  /* [keys], absolute; both or neither */
+    /* found; with args.resume the first two hold the earlier partial */
+    float maximum, total, lse;
+};
+
+/* item and head are absolute, and row is the query tensor's. */
 void contract_attend_row(const attend_problem *problem, const attend_args *args, int64_t item, int64_t head, int64_t row,
-                         float *output, float *lse);
+                         struct contract_row *result);
 
 #endif

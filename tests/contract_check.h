@@ -17,8 +17,8 @@ struct contract_check {
     const struct fpstate_case *host; /* the caller's floating-point state during the run; NULL: the usual one */
 };
 
-/* Draws the problem of that seed, runs it, and compares some rows spread over it. NULL, or a text in static storage that names what
- * differs and the problem. */
+/* Draws the problem of that seed, runs it, and compares all results of some rows spread over it, and the key sums of one head. Half
+ * of the problems with partials go on from earlier ones. NULL, or a text in static storage that names what differs and the problem. */
 const char *contract_check_random(const struct contract_check *check, uint64_t seed);
 
 #endif
