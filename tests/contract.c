@@ -272,11 +272,11 @@ static void give_pairs(const struct row_problem *p, bool any, const struct parti
     }
 }
 
-/* Only NaN is rewritten. */
+/* Only NaN is rewritten, and zeros get one sign: that of M would depend on the order of comparisons. */
 static void give_partial(bool any, const struct partial *whole, int64_t d_v, struct contract_row *result)
 {
     result->total = any ? without_nan(whole->total) : 0.0f;
-    result->maximum = !any ? -INFINITY : isnan(whole->total) ? from_bits(0x7fc00000) : whole->largest;
+    result->maximum = !any ? -INFINITY : isnan(whole->total) ? from_bits(0x7fc00000) : whole->largest + 0.0f;
     for (int64_t d = 0; d < d_v; d++)
         result->output[d] = any ? without_nan(whole->sum[d] + 0.0f) : 0.0f;
 }

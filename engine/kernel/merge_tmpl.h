@@ -157,11 +157,12 @@ static void sink_rows(const struct attend__row_details *details, int rows, const
     vf_store(totals + rows, vf_set1(1.0f));
 }
 
-/* M and L as they are given out: nothing of how they came about shows. */
+/* M and L as they are given out: nothing of how they came about shows. Which of two zeros is the largest score is up to the order in
+ * which vectors compare them, so M has one zero. */
 static void give_out(float *largest, float *total, float row_largest, float row_total)
 {
     const bool none = row_total == 0.0f, wrong = row_total != row_total;
-    *largest = none ? -__builtin_inff() : wrong ? __builtin_nanf("") : row_largest;
+    *largest = none ? -__builtin_inff() : wrong ? __builtin_nanf("") : row_largest + 0.0f;
     *total = none ? 0.0f : wrong ? __builtin_nanf("") : row_total;
 }
 
