@@ -158,7 +158,10 @@ Test(step, refusals_of_steps)
     args.visible = NULL;
     args.visible_tail = 3;
     expect_refused(attend_step_create(&step, plan, &args), "args.visible_tail is 3");
-    expect_ok(attend_step_create(&step, plan, &sample.args));
+    args = sample.args;
+    args.deadline = -1; /* wrong, and none of a step's business */
+    args.key_sums = args.lse;
+    expect_ok(attend_step_create(&step, plan, &args));
     args = sample.args;
     args.step = step;
     expect_refused(attend_step_create(&second, plan, &args), "args.step is given");

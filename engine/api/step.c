@@ -115,10 +115,9 @@ static void fill_step(struct attend_step *step, const struct places *places, att
                       const struct flags *flags, const struct attend__schedule *schedule)
 {
     char *memory = (char *)step;
-    step->args = (attend_args)ATTEND_ARGS_INIT;
-    step->args.batch = args->batch;
-    step->args.rows = args->rows;
-    step->args.keys = args->keys;
+    step->args = *args;
+    step->args.visible = NULL; /* the caller's */
+    step->args.visible_tail = 0;
     for (int i = 0; i < ARRAYS; i++) {
         const int64_t *given = *array_of(args, i);
         if (!given)
@@ -134,6 +133,25 @@ static void fill_step(struct attend_step *step, const struct places *places, att
     memcpy(step->schedule.units, schedule->units, (size_t)schedule->count * sizeof *schedule->units);
     if (call->visible.data)
         pack_flags(step, (uint8_t *)memory + places->bits, call, flags);
+}
+
+/* Leaves of the caller's args what a step holds: the rest is not looked at, and need not even be right. */
+static attend_status keep_common(attend_args *args)
+{
+    attend_args common = ATTEND_ARGS_INIT;
+    if (args->step)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.step is given; a step is made of args without one");
+    if (args->visible_tail > 0 && !args->visible)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.visible_tail is %" PRId64 "; it must be 0 without visible", args->visible_tail);
+    common.batch = args->batch;
+    common.rows = args->rows;
+    common.keys = args->keys;
+    common.visible = args->visible;
+    common.visible_tail = args->visible_tail;
+    for (int i = 0; i < ARRAYS; i++)
+        *array_of(&common, i) = *array_of(args, i);
+    *args = common;
+    return ATTEND_OK;
 }
 
 /* Makes the step of a checked call, whose cut is in `schedule`. */
@@ -167,10 +185,8 @@ attend_status attend_step_create(attend_step **step, const attend_plan *plan, co
     attend_status status = attend__engine_use(&engine, plan->engine);
     if (!status)
         status = attend__args_read(&args, caller);
-    if (!status && args.step)
-        status = attend__fail(ATTEND_ERR_ARGUMENT, "args.step is given; a step is made of args without one");
-    if (!status && args.visible_tail > 0 && !args.visible)
-        status = attend__fail(ATTEND_ERR_ARGUMENT, "args.visible_tail is %" PRId64 "; it must be 0 without visible", args.visible_tail);
+    if (!status)
+        status = keep_common(&args);
     if (!status)
         status = attend__call_check(&call, &plan->plan.problem, &args, true);
     if (status)
