@@ -96,6 +96,28 @@ static void check_long_runs(attend_isa isa)
 
 ISA_TESTS(halt, long_runs, check_long_runs)
 
+/* A run of a single unit, of ten milliseconds or more, has to look at the time in the middle of it. */
+static void check_one_unit(attend_isa isa)
+{
+    attend_engine *engine = need_engine(isa, 1, IN_CALLER);
+    struct spec spec = spec_plain(3, 1, 24, isa == ATTEND_ISA_PORTABLE ? 50000 : 200000, 64, 64);
+    struct sample sample;
+    attend_plan *plan;
+    attend_explanation explanation = ATTEND_EXPLANATION_INIT;
+    spec.kv_shared = SHARED_ROWS;
+    sample_make(&sample, &spec);
+    expect_ok(attend_plan_create(&plan, engine, &sample.problem));
+    expect_ok(attend_plan_explain(plan, &sample.args, &explanation));
+    cr_assert(explanation.units == 1, "%lld units", (long long)explanation.units);
+    sample.args.deadline = read_clock() + 2000000;
+    expect_ended(attend_run(plan, &sample.args), ATTEND_ERR_TIMEOUT, "args.deadline", sample.args.deadline);
+    attend_plan_destroy(plan);
+    sample_free(&sample);
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(halt, deadline_in_a_unit, check_one_unit)
+
 /* Before it begins, a run ends in either pass; with a far deadline it does not end, and has the bytes of any other. */
 static void check_short_runs(attend_isa isa)
 {
