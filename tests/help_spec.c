@@ -355,7 +355,7 @@ const char *spec_text(const struct spec *spec)
         write_text(&writer, " causal");
     if (spec->flags & ATTEND_WINDOW)
         write_text(&writer, " window=%lld,%lld", (long long)spec->window_left, (long long)spec->window_right);
-    if (spec->causal || spec->flags & ATTEND_WINDOW)
+    if (spec->causal || spec->flags & ATTEND_WINDOW || spec->with_alibi)
         write_text(&writer, " %s", diagonals[spec->diagonal]);
     write_array(&writer, "positions", spec->diagonal == ATTEND_DIAGONAL_POSITION, spec->positions, spec->batch);
     write_array(&writer, "key_starts", spec->with_key_starts, spec->key_starts, spec->batch);
