@@ -30,15 +30,15 @@ in_passes()
     done
 }
 
-# What was measured, a line each: problem, threads, median_s, flop_rate, peak_flop_rate, peak_fraction.
+# What was measured, a line each: problem, threads, median_s, flop_rate, peak_flop_rate, peak_fraction, min_s.
 result_lines()
 {
     awk '
         { gsub(/"/, ""); sub(/,$/, "") }
         $1 == "problem:" { problem = $2 }
-        $1 ~ /^(threads|median_s|flop_rate|peak_flop_rate):$/ { value[$1] = $2 }
+        $1 ~ /^(threads|median_s|min_s|flop_rate|peak_flop_rate):$/ { value[$1] = $2 }
         $1 == "peak_fraction:" {
-            print problem, value["threads:"], value["median_s:"], value["flop_rate:"], value["peak_flop_rate:"], $2
+            print problem, value["threads:"], value["median_s:"], value["flop_rate:"], value["peak_flop_rate:"], $2, value["min_s:"]
         }' "$results"
 }
 

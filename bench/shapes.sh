@@ -4,6 +4,7 @@
 #
 #     shapes.sh ATTEND [PASSES] [bench options, as --isa avx2]
 #
+# PART=shapes or PART=options in the environment leaves the other table out.
 # ATTEND is the command; use an idle machine.
 
 set -eu
@@ -24,10 +25,14 @@ measure_all()
 }
 
 problems=$(awk '/^b/ { print $1 }' "$folder/shapes")
+case ${PART:-} in
+shapes) options= ;;
+options) problems= ;;
+esac
 in_passes measure_all
 result_lines >"$results.lines"
 
-awk -F '   *' "$median_function"'
+test -z "$problems" || awk -F '   *' "$median_function"'
     NR == FNR { if (/^b/) { order[++shapes] = $1; name[shapes] = $2 } next }
     { split($0, part, " "); key = part[1] " " part[2]; share[key, ++count[key]] = part[6] }
     END {
@@ -39,15 +44,15 @@ awk -F '   *' "$median_function"'
                 median(share, p " 2", count[p " 2"])
         }
     }' "$folder/shapes" "$results.lines"
-echo
-awk -v bases="$bases" -v options="$options" "$median_function"'
-    { time[$1, $2] = $3 }
-    # The base was measured just before.
+test -z "$problems" || test -z "$options" || echo
+test -z "$options" || awk -v bases="$bases" -v options="$options" "$median_function"'
+    { time[$1, $2] = $7 }
+    # The base was measured just before. Of the quickest runs: what others do to the machine only adds time.
     {
         for (b = 1; b <= base_count; b++)
             if (index($1, base[b] ":") == 1) {
                 key = $1 " " $2
-                ratio[key, ++count[key]] = $3 / time[base[b], $2]
+                ratio[key, ++count[key]] = $7 / time[base[b], $2]
             }
     }
     BEGIN { base_count = split(bases, base, " "); option_count = split(options, option, " ") }

@@ -198,6 +198,7 @@ BROKEN(packed_rows_overflow, ARGUMENT, "rows", pack(&f), f.problem->rows = INT64
 /* What scores are made of */
 BROKEN(softcap_negative, ARGUMENT, "softcap", f.problem->softcap = -1)
 BROKEN(softcap_nan, ARGUMENT, "softcap", f.problem->softcap = NAN)
+BROKEN(softcap_without_reciprocal, ARGUMENT, "softcap", f.problem->softcap = 0x1p-130f)
 BROKEN(softcap_infinite, ARGUMENT, "softcap", f.problem->softcap = INFINITY)
 BROKEN(slope_nan, ARGUMENT, "alibi_slopes[3]", f.args->alibi_slopes = f.slopes, f.slopes[3] = NAN)
 BROKEN(slope_infinite, ARGUMENT, "alibi_slopes[0]", f.args->alibi_slopes = f.slopes, f.slopes[0] = -INFINITY)

@@ -5,6 +5,7 @@
 #include "engine/base/status.h"
 #include "engine/base/structs.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -94,9 +95,10 @@ static attend_status check_options(const attend_problem *given)
         return attend__fail(ATTEND_ERR_ARGUMENT, "problem.reserved is %" PRId32 "; it must be 0", given->reserved);
     if (given->reserved_2 != 0)
         return attend__fail(ATTEND_ERR_ARGUMENT, "problem.reserved_2 is %" PRId32 "; it must be 0", given->reserved_2);
-    if (!(given->softcap >= 0) || !isfinite(given->softcap))
-        return attend__fail(ATTEND_ERR_ARGUMENT, "problem.softcap is %g; it must be finite and at least 0",
-                            (double)given->softcap);
+    const bool capped = given->softcap >= FLT_MIN && isfinite(given->softcap); /* below, 1 / softcap overflows */
+    if (given->softcap != 0.0f && !capped)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "problem.softcap is %g; it must be 0, or finite and at least %g",
+                            (double)given->softcap, (double)FLT_MIN);
     return ATTEND_OK;
 }
 

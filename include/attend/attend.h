@@ -300,7 +300,7 @@ typedef struct attend_problem {
     int32_t reserved;   /* 0 */
     int64_t window_left, window_right; /* at least 0, or -1: unbounded; with ATTEND_WINDOW, and 0 without. The struct of
                                           older headers ends before them: it has no window */
-    float softcap;      /* > 0: a score s becomes softcap·tanh(s / softcap) (Gemma 2, 2024); 0: it stays */
+    float softcap;      /* at least 2^-126: a score s becomes softcap·tanh(s / softcap) (Gemma 2, 2024); 0: it stays */
     int32_t reserved_2; /* 0 */
 } attend_problem;
 
