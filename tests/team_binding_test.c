@@ -1,5 +1,5 @@
 /* Where a team's members sit: on their CPUs, read back, and what becomes of binds that fail. */
-#include "tests/help_team.h"
+#include "tests/part_team.h"
 
 #include <criterion/criterion.h>
 #include <sched.h>

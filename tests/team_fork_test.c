@@ -1,5 +1,5 @@
 /* Forked children of a process with a team: they abandon it, whatever it was doing, and can start their own. */
-#include "tests/help_team.h"
+#include "tests/part_team.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* The scratch of a team's members: grown between jobs, aligned, given back, and refused without harm. */
-#include "tests/help_team.h"
+#include "tests/part_team.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

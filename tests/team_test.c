@@ -1,5 +1,5 @@
 /* The team: every unit runs exactly once whatever the size granted, for any number of callers; what its threads do and cost. */
-#include "tests/help_team.h"
+#include "tests/part_team.h"
 
 #include <criterion/criterion.h>
 #include <fenv.h>

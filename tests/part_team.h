@@ -1,6 +1,6 @@
 /* What the suites of the team share: teams, a job whose units are counted, threads of the process, callers, children. */
-#ifndef ATTEND_TESTS_HELP_TEAM_H
-#define ATTEND_TESTS_HELP_TEAM_H
+#ifndef ATTEND_TESTS_PART_TEAM_H
+#define ATTEND_TESTS_PART_TEAM_H
 
 #include "engine/threads/team.h"
 

@@ -1,5 +1,5 @@
-/* See help_team.h. */
-#include "tests/help_team.h"
+/* See part_team.h. */
+#include "tests/part_team.h"
 
 #include <criterion/criterion.h>
 #include <dirent.h>
