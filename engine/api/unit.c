@@ -149,6 +149,17 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
     }
 }
 
+/* Where the keys or values of the unit's kv head lie. */
+static struct attend__places places_of(const struct attend__view *view, const struct attend__unit_ref *ref,
+                                       const struct attend__item *item)
+{
+    return (struct attend__places){
+        .base = element(view, ref->item, ref->kv_head, item->key_start, 0),
+        .stride = view->stride[2],
+        .step = view->stride[3],
+    };
+}
+
 /* Rows first … first + rows - 1 of planes consecutive heads. */
 static struct attend__region region_of(const struct attend__view *view, int64_t b, int64_t h, int64_t first, int64_t rows,
                                        int64_t planes, int64_t width)
@@ -175,21 +186,22 @@ static struct attend__range new_keys(const struct attend__unit_work *work, const
     return fresh;
 }
 
-/* Where the thread's next unit lies: keys and values of its first tile unless they are this unit's, queries, output. Elements that are
- * no neighbours are left to the processor. */
-static int regions_of_next(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next,
-                           struct attend__region *region)
+/* Where the thread's next unit lies. */
+struct next_unit {
+    struct attend__region region[ATTEND__NEXT_REGIONS];
+    struct attend__keys_ahead keys;
+};
+
+/* Keys and values of its first tile unless they are this unit's, queries, output. Elements that are no neighbours are left to the
+ * processor. */
+static int regions_of_next(const struct attend__unit_work *work, const struct attend__unit_ref *then,
+                           const struct attend__keys_ahead *ahead, struct attend__region *region)
 {
-    if (next < 0)
-        return 0;
     const struct attend__problem *problem = &work->plan->problem;
     const struct attend__call *call = &work->call;
-    const struct attend__unit_ref *then = &work->schedule.units[next];
-    if (then->kv_head == ATTEND__CLEAR_UNIT)
-        return 0;
+    const struct attend__range keys = { ahead->low, ahead->high };
     const struct attend__item *item = &work->schedule.items[then->item];
     const int64_t group = problem->group, b = then->item;
-    const struct attend__range keys = new_keys(work, ref, then);
     const struct attend__item_rows own = attend__unit_item_rows(problem, then->first, then->rows);
     const int64_t first_row = item->row_start + own.first;
     int regions = 0;
@@ -203,6 +215,23 @@ static int regions_of_next(const struct attend__unit_work *work, const struct at
     if (call->output.stride[3] == 1)
         region[regions++] = region_of(&call->output, b, then->kv_head * group, first_row, own.count, group, problem->d_v);
     return regions;
+}
+
+static void look_ahead(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next,
+                       struct attend__unit *unit, struct next_unit *ahead)
+{
+    if (next < 0)
+        return;
+    const struct attend__unit_ref *then = &work->schedule.units[next];
+    if (then->kv_head == ATTEND__CLEAR_UNIT)
+        return;
+    const struct attend__range keys = new_keys(work, ref, then);
+    ahead->keys.key = places_of(&work->call.key, then, &work->schedule.items[then->item]);
+    ahead->keys.low = keys.low;
+    ahead->keys.high = keys.high;
+    unit->keys_ahead = &ahead->keys;
+    unit->next = ahead->region;
+    unit->nexts = regions_of_next(work, then, &ahead->keys, ahead->region);
 }
 
 /* Where scores and weights have no key that a row could see. */
@@ -233,15 +262,11 @@ struct attend__unit attend__unit_describe(const struct attend__unit_work *work, 
         .row = row,
         .details = details,
         .rows = ref->rows,
-        .key = element(&call->key, ref->item, ref->kv_head, item->key_start, 0),
-        .value = element(&call->value, ref->item, ref->kv_head, item->key_start, 0),
-        .key_stride = call->key.stride[2],
-        .value_stride = call->value.stride[2],
+        .key = places_of(&call->key, ref, item),
+        .value = places_of(&call->value, ref, item),
         .d_k = problem->d_k,
         .d_v = problem->d_v,
         .query_step = call->query.stride[3],
-        .key_step = call->key.stride[3],
-        .value_step = call->value.stride[3],
         .output_step = call->output.stride[3],
         .visible_step = call->visible.stride[3],
         .visible_column = call->visible_tail > 0 ? call->visible_tail - item->keys : item->key_start,
@@ -268,6 +293,7 @@ struct attend__unit attend__unit_describe(const struct attend__unit_work *work, 
         .alike = false,
         .next = NULL,
         .nexts = 0,
+        .keys_ahead = NULL,
     };
     describe_union(work, ref, &unit);
     describe_rows(work, ref, row, details, unit.alike);
@@ -278,9 +304,8 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
 {
     const struct attend__plan *plan = work->plan;
     struct attend__unit unit = attend__unit_describe(work, ref, scratch);
-    struct attend__region regions[ATTEND__NEXT_REGIONS];
-    unit.next = regions;
-    unit.nexts = regions_of_next(work, ref, next, regions);
+    struct next_unit ahead;
+    look_ahead(work, ref, next, &unit, &ahead);
     if (unit.diagnosed)
         fill_rows(work, ref, &unit);
     plan->kernel->run(&unit, (char *)scratch + plan->rows_bytes + plan->details_bytes);

@@ -15,6 +15,7 @@ struct tile {
     uint64_t packed;  /* bit p: panel p is in scratch->panels */
     bool values_packed;
     struct ahead ahead;
+    bool flows;       /* keys are used as they come */
 };
 
 /* Consecutive rows of a unit, at most BLOCK_ROWS. */
@@ -43,9 +44,7 @@ static const float *packed_panel(const struct attend__unit *unit, const struct s
 {
     float *panel = scratch->panels + p * unit->d_k * PANEL_KEYS;
     if (!(tile->packed >> p & 1)) {
-        const int64_t key = unit->d_k > 0 ? tile->first_key + p * PANEL_KEYS : 0; /* without features there may be no keys to point at */
-        pack_panel(panel, unit->key + key * unit->key_stride, unit->key_stride, unit->key_step, tile->keys - p * PANEL_KEYS,
-                   unit->d_k);
+        pack_panel(panel, scratch->key_at + p * PANEL_KEYS, unit->key.step, tile->keys - p * PANEL_KEYS, unit->d_k);
         tile->packed |= UINT64_C(1) << p;
     }
     return panel;
@@ -106,8 +105,19 @@ static void score_block(const struct attend__unit *unit, const struct scratch *s
  * block alone does not win the copy back. */
 static bool reads_values_directly(const struct attend__unit *unit)
 {
-    const uintptr_t misaligned = (uintptr_t)unit->value | (uintptr_t)unit->value_stride * sizeof(float);
-    return unit->value_step == 1 && (misaligned % (VL * sizeof(float)) == 0 || unit->rows <= BLOCK_ROWS);
+    const struct attend__places *value = &unit->value;
+    const uintptr_t strides = (uintptr_t)value->stride | (uintptr_t)(value->pages ? value->page_stride : 0);
+    const uintptr_t misaligned = (uintptr_t)value->base | strides * sizeof(float);
+    return value->step == 1 && (misaligned % (VL * sizeof(float)) == 0 || unit->rows <= BLOCK_ROWS);
+}
+
+/* From then on values are found where their copies lie. */
+static void copy_values(const struct attend__unit *unit, const struct scratch *scratch, const struct tile *tile)
+{
+    const int64_t width = scratch->tile.width;
+    const struct attend__places copies = { .base = scratch->values, .stride = width, .step = 1, .pages = NULL };
+    pack_values(scratch->values, width, scratch->value_at, unit->value.step, tile->keys, unit->d_v);
+    place_keys(scratch->value_at, &copies, 0, tile->keys);
 }
 
 /* What the values of a block are summed from and into; copies the tile's values where that is needed. */
@@ -117,8 +127,8 @@ static struct value_tile find_values(const struct attend__unit *unit, const stru
     const struct tile_view *view = block->view;
     struct value_tile values = {
         .weights = weights,
-        .value = unit->d_v > 0 ? unit->value + tile->first_key * unit->value_stride : unit->value,
-        .stride = unit->value_stride,
+        .at = scratch->value_at,
+        .first_column = 0,
         .columns = unit->d_v,
         .sum = sum,
         .width = scratch->tile.width,
@@ -128,10 +138,8 @@ static struct value_tile find_values(const struct attend__unit *unit, const stru
     };
     if (!reads_values_directly(unit)) {
         if (!tile->values_packed)
-            pack_values(scratch->values, values.width, values.value, values.stride, unit->value_step, tile->keys, unit->d_v);
+            copy_values(unit, scratch, tile);
         tile->values_packed = true;
-        values.value = scratch->values;
-        values.stride = values.width;
         values.columns = attend__round_up(unit->d_v, VL);
     }
     return values;
@@ -147,5 +155,13 @@ static void redo_block(const struct attend__unit *unit, const struct value_tile 
         if (!row_sees_all(view, r) && row_has_nonfinite(values->sum + r * values->width, unit->d_v))
             redo_value_row(values, view, r);
 }
+
+/* Blocks that take the steps of one tile together. */
+struct strip {
+    int blocks, rows;
+    int64_t first; /* row of the unit */
+    struct block block[STRIP_BLOCKS];
+    struct tile_view view[STRIP_BLOCKS];
+};
 
 #endif

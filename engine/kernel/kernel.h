@@ -49,6 +49,21 @@ struct attend__row_details {
     float *sums;            /* of the first key of the tile, for sum_weights: room for a KV tile */
 };
 
+/* Where the keys, or the values, of an item's kv head lie. Key j is at base + j·stride; or, where there are pages, it is number n = first + j
+ * of the sequence that they hold, at base + pages[n / page_keys]·page_stride + n mod page_keys·stride. Strides count floats. */
+struct attend__places {
+    const float *base;
+    int64_t stride, step; /* from key to key; from feature to feature */
+    const int32_t *pages; /* NULL: contiguous; the next three are unused */
+    int64_t page_keys, page_stride, first;
+};
+
+/* Keys low ≤ j < high, which a thread will want next. */
+struct attend__keys_ahead {
+    struct attend__places key;
+    int64_t low, high;
+};
+
 /* planes × rows pieces of `bytes` bytes; strides in bytes. */
 struct attend__region {
     const void *base;
@@ -71,10 +86,9 @@ struct attend__unit {
     bool resume;                   /* likewise, and they say with what the rows begin */
     bool diagnosed;                /* some details have scores or weights */
     int64_t rows;                  /* 1 … ATTEND__UNIT_ROWS_MOST */
-    const float *key, *value;      /* of key 0; keys from `high` on are never read */
-    int64_t key_stride, value_stride; /* from key to key */
+    struct attend__places key, value; /* of key 0 on; keys from `high` on are never read */
     int64_t d_k, d_v;
-    int64_t query_step, key_step, value_step, output_step; /* from feature to feature */
+    int64_t query_step, output_step; /* from feature to feature */
     int64_t visible_step, bias_step, scores_step, weights_step; /* from key to key */
     int64_t visible_column;        /* key j's flag is in column j + visible_column; before column 0 keys are visible */
     bool visible_bits;             /* columns are bits, the lowest of a byte first, and the step is 1; otherwise bytes */
@@ -85,6 +99,7 @@ struct attend__unit {
     /* What the thread will touch after this unit: a hint for its caches, in order of urgency. Never read. */
     const struct attend__region *next; /* next[nexts] */
     int nexts;                         /* at most ATTEND__NEXT_REGIONS */
+    const struct attend__keys_ahead *keys_ahead; /* likewise, for units of few rows, which read keys as they come; NULL: none */
 };
 
 /* A row's partial. sum[columns], readable and writable up to the next multiple of ATTEND__LANES. */

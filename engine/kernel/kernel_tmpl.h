@@ -24,6 +24,13 @@ enum {
     STRIP_BLOCKS = 11,
     STRIP_ROWS = STRIP_BLOCKS * BLOCK_ROWS,
     STRIP_SLOTS = STRIP_ROWS + ATTEND__LANES, /* floats of a strip, with room for a whole vector past it */
+    FLOW_ROWS = 8, /* that use a key as it comes, with all its sums in registers */
+    FLOW_ROWS_MOST = 2 * FLOW_ROWS, /* of a unit: for more rows a key is worth packing */
+    /* How many keys ahead of their use keys and values are fetched. Anything from 16 to 64 KiB is as fast: far enough for the latency of
+     * memory, near enough to be still in the second-level cache. */
+    FLOW_KEYS = ATTEND__CHAIN,
+    BEHIND = FLOW_KEYS + ATTEND__LANES, /* places behind a tile's last key */
+    PLACES = ATTEND__KV_TILE + BEHIND,
     EXP_ROWS = 3, /* rows whose exponentials are computed side by side: more would not fit 16 registers */
     /* Between the score rows of a block: one vector more than a tile, so that rows do not compete for the same cache sets. */
     SCORE_STRIDE = ATTEND__KV_TILE + ATTEND__LANES
@@ -41,21 +48,24 @@ _Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole 
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #define TWICE _Pragma("clang loop unroll_count(2)")
 #else
-#define UNROLLED _Pragma("GCC unroll 8")
+#define UNROLLED _Pragma("GCC unroll 16")
 #define TWICE _Pragma("GCC unroll 2")
 #endif
 
 #include "engine/kernel/exp_tmpl.h"
 #include "engine/kernel/visible_tmpl.h"
+#include "engine/kernel/place_tmpl.h"
 #include "engine/kernel/pack_tmpl.h"
 #include "engine/kernel/ahead_tmpl.h"
 #include "engine/kernel/score_tmpl.h"
+#include "engine/kernel/flow_tmpl.h"
 #include "engine/kernel/modify_tmpl.h"
 #include "engine/kernel/softmax_tmpl.h"
 #include "engine/kernel/value_tmpl.h"
 #include "engine/kernel/merge_tmpl.h"
 #include "engine/kernel/scratch_tmpl.h"
 #include "engine/kernel/block_tmpl.h"
+#include "engine/kernel/flow_strip_tmpl.h"
 #include "engine/kernel/strip_tmpl.h"
 #include "engine/kernel/diagnose_tmpl.h"
 #include "engine/kernel/unit_tmpl.h"

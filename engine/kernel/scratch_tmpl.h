@@ -3,10 +3,11 @@
 #define ATTEND__SCRATCH_TMPL_H
 
 struct scratch {
-    float *queries;       /* [BLOCK_ROWS][d_k], for queries whose features are not neighbours */
+    float *queries;       /* [BLOCK_ROWS][d_k], for queries whose features are not neighbours; where keys flow see flow_queries */
     float *panels;        /* [KV_TILE / PANEL_KEYS][d_k][PANEL_KEYS] */
     float *values;        /* [KV_TILE][width], for values that are not read where they lie */
     float *scores;        /* [STRIP_ROWS][SCORE_STRIDE] */
+    uintptr_t *key_at, *value_at; /* [PLACES]: addresses of the tile's keys, and of its values or their copies */
     struct partials tile; /* of one strip */
     struct partials done; /* of all rows */
     size_t bytes;
@@ -19,6 +20,11 @@ static float *carve(struct scratch *scratch, char *memory, int64_t floats, bool 
              attend__size_add_product(&scratch->bytes, 63, 1);
     scratch->bytes &= ~(size_t)63;
     return memory ? (float *)(memory + at) : NULL;
+}
+
+static uintptr_t *carve_places(struct scratch *scratch, char *memory, bool *fits)
+{
+    return (uintptr_t *)(void *)carve(scratch, memory, PLACES * (int64_t)(sizeof(uintptr_t) / sizeof(float)), fits);
 }
 
 static int64_t product(int64_t a, int64_t b, bool *fits)
@@ -35,10 +41,12 @@ static bool lay_out(struct scratch *scratch, char *memory, int64_t d_k, int64_t 
     const int64_t width = fits ? attend__round_up(d_v, ATTEND__LANES) : 0;
     const int64_t row_slots = rows + ATTEND__LANES;
     scratch->bytes = 0;
-    scratch->queries = carve(scratch, memory, product(d_k, BLOCK_ROWS, &fits), &fits);
+    scratch->queries = carve(scratch, memory, product(d_k, FLOW_ROWS_MOST, &fits), &fits);
     scratch->panels = carve(scratch, memory, product(d_k, ATTEND__KV_TILE, &fits), &fits);
     scratch->values = carve(scratch, memory, product(width, ATTEND__KV_TILE, &fits), &fits);
     scratch->scores = carve(scratch, memory, STRIP_ROWS * SCORE_STRIDE, &fits);
+    scratch->key_at = carve_places(scratch, memory, &fits);
+    scratch->value_at = carve_places(scratch, memory, &fits);
     scratch->tile.largest = carve(scratch, memory, STRIP_SLOTS, &fits);
     scratch->tile.total = carve(scratch, memory, STRIP_SLOTS, &fits);
     scratch->tile.sum = carve(scratch, memory, product(width, STRIP_ROWS, &fits), &fits);

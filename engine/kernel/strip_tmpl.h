@@ -4,27 +4,13 @@
 #ifndef ATTEND__STRIP_TMPL_H
 #define ATTEND__STRIP_TMPL_H
 
-struct strip {
-    int blocks, rows;
-    int64_t first; /* row of the unit */
-    struct block block[STRIP_BLOCKS];
-    struct tile_view view[STRIP_BLOCKS];
-};
-
-/* Keys and values of a wide tile do not stay in the second-level cache from one block to the next. A strip then takes many blocks, and
- * takes all of them through a panel, or a block of columns, before the next: 1.65 times faster at widths of 576 and 512. At 256 and
- * 256 that is 3 % slower. */
-static bool is_wide(const struct attend__unit *unit)
-{
-    enum { WIDE_BYTES = 1 << 20 }; /* of a tile */
-    return unit->d_k + unit->d_v > WIDE_BYTES / (ATTEND__KV_TILE * (int64_t)sizeof(float));
-}
-
 /* Rows per strip of a unit whose tiles have up to `keys` keys: as many blocks as keep the scores of one block with a full tile, a third of a
  * small first-level cache. Wide tiles get large strips of nearly equal size, since a small one would fetch the tile for few rows. */
 static int64_t strip_rows(const struct attend__unit *unit, int64_t keys)
 {
     enum { SHORT_BLOCKS = 8 };
+    if (keys_flow(unit))
+        return unit->rows;
     if (!is_wide(unit))
         return attend__clamp(ATTEND__KV_TILE / attend__max(keys, 1), 1, SHORT_BLOCKS) * BLOCK_ROWS;
     const int64_t strips = attend__divide_up(unit->rows, STRIP_ROWS);
@@ -70,8 +56,10 @@ static float score_strip(const struct attend__unit *unit, const struct scratch *
     vf most[STRIP_SLOTS];
     for (int r = 0; r < strip->rows + VL; r++)
         most[r] = vf_set1(-FLT_MAX);
+    if (tile->flows)
+        flow_strip(unit, scratch, tile, strip, most);
     const int step = is_wide(unit) ? PANEL_KEYS : ATTEND__KV_TILE;
-    for (int key = 0; key < tile->keys; key += step)
+    for (int key = 0; !tile->flows && key < tile->keys; key += step)
         for (int b = 0; b < strip->blocks; b++) {
             const struct block *block = &strip->block[b];
             const int64_t row = block->first - strip->first;
@@ -117,36 +105,35 @@ static struct value_tile strip_values(const struct attend__unit *unit, const str
     return find_values(unit, scratch, tile, block, scratch->scores + row * SCORE_STRIDE, partials->sum + row * partials->width);
 }
 
-/* Weighted sums of the tile's values, block by block. */
-static void sum_values(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, const struct strip *strip,
-                       const struct partials *partials)
+static void sum_wide_values(const struct strip *strip, const struct value_tile *values)
 {
-    for (int b = 0; b < strip->blocks; b++) {
-        const struct block *block = &strip->block[b];
-        const struct value_tile values = strip_values(unit, scratch, tile, strip, block, partials);
-        value_sums(block->rows, &values);
-        redo_block(unit, &values, block);
-    }
-}
-
-/* The same in blocks of columns, each for all blocks of rows. */
-static void sum_wide_values(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile,
-                            const struct strip *strip, const struct partials *partials)
-{
-    struct value_tile values[STRIP_BLOCKS];
-    int64_t columns = 0;
-    for (int b = 0; b < strip->blocks; b++) {
-        values[b] = strip_values(unit, scratch, tile, strip, &strip->block[b], partials);
-        columns = values[b].columns;
-    }
+    const int64_t columns = values[0].columns;
     for (int64_t column = 0; column < columns; column += PANEL_KEYS)
         for (int b = 0; b < strip->blocks; b++) {
             struct value_tile part = values[b];
-            part.value += column;
+            part.first_column = column;
             part.sum += column;
             part.columns = attend__min(columns - column, PANEL_KEYS);
             value_sums(strip->block[b].rows, &part);
         }
+}
+
+/* Weighted sums of the tile's values, block by block; or, where tiles are wide, in blocks of columns, each for all blocks of rows. */
+static void sum_values(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, const struct strip *strip,
+                       const struct partials *partials)
+{
+    struct value_tile values[STRIP_BLOCKS];
+    int block = 0; /* there is at least one */
+    do
+        values[block] = strip_values(unit, scratch, tile, strip, &strip->block[block], partials);
+    while (++block < strip->blocks);
+    if (tile->flows)
+        sum_flowing_values(strip, values);
+    else if (is_wide(unit))
+        sum_wide_values(strip, values);
+    else
+        for (int b = 0; b < strip->blocks; b++)
+            value_sums(strip->block[b].rows, &values[b]);
     for (int b = 0; b < strip->blocks; b++)
         redo_block(unit, &values[b], &strip->block[b]);
 }
@@ -176,26 +163,24 @@ static void attend_strip(const struct attend__unit *unit, const struct scratch *
     const struct partials *partials = tile->first ? &into : &scratch->tile;
     const float scale = score_strip(unit, scratch, tile, strip, partials->largest);
     exponentials_strip(scratch, tile, strip, partials->largest, scale, partials->total);
-    if (is_wide(unit))
-        sum_wide_values(unit, scratch, tile, strip, partials);
-    else
-        sum_values(unit, scratch, tile, strip, partials);
+    sum_values(unit, scratch, tile, strip, partials);
     if (!tile->first)
         merge_tile(strip->rows, unit->d_v, &into, &scratch->tile);
 }
 
-static struct attend__region key_region(const float *base, int64_t stride, int64_t width, int64_t first, int64_t keys)
+static struct attend__region key_region(const struct attend__places *places, int64_t width, int64_t first, int64_t keys)
 {
-    return (struct attend__region){ base + first * stride, width * (int64_t)sizeof(float), keys, stride * (int64_t)sizeof(float), 1, 0 };
+    const int64_t size = (int64_t)sizeof(float);
+    return (struct attend__region){ places->base + first * places->stride, width * size, keys, places->stride * size, 1, 0 };
 }
 
 /* The tile's keys and values, for the caches. */
 static int tile_regions(struct attend__region *region, const struct attend__unit *unit, int64_t first_key, int64_t keys)
 {
-    if (unit->key_step != 1 || unit->value_step != 1)
+    if (unit->key.step != 1 || unit->value.step != 1 || unit->key.pages)
         return 0;
-    region[0] = key_region(unit->key, unit->key_stride, unit->d_k, first_key, keys);
-    region[1] = key_region(unit->value, unit->value_stride, unit->d_v, first_key, keys);
+    region[0] = key_region(&unit->key, unit->d_k, first_key, keys);
+    region[1] = key_region(&unit->value, unit->d_v, first_key, keys);
     return 2;
 }
 
@@ -210,19 +195,13 @@ static int64_t tile_steps(const struct attend__unit *unit, const struct tile *ti
     return (int64_t)((double)all * seen / (2.0 * (double)attend__max(unit->high - unit->low, 1)));
 }
 
-/* The first key of the tile after the one that begins at first_key, without those that no row sees. */
-static int64_t next_tile(const struct attend__unit *unit, int64_t first_key)
-{
-    const int64_t next = first_key + ATTEND__KV_TILE;
-    const int64_t after_gap = unit->gap_high / ATTEND__KV_TILE * ATTEND__KV_TILE;
-    return next >= unit->gap_low && next < after_gap ? after_gap : next;
-}
-
 static void look_ahead(struct tile *tile, const struct attend__unit *unit, int64_t high)
 {
     const int64_t next = next_tile(unit, tile->first_key), steps = tile_steps(unit, tile);
     struct attend__region region[2];
-    if (next < high)
+    if (tile->flows)
+        plan_ahead(&tile->ahead, NULL, 0, 1);
+    else if (next < high)
         plan_ahead(&tile->ahead, region, tile_regions(region, unit, next, attend__min(high - next, ATTEND__KV_TILE)), steps);
     else
         plan_ahead(&tile->ahead, unit->next, unit->nexts, steps);
@@ -244,6 +223,7 @@ static void for_each_strip(const struct attend__unit *unit, const struct scratch
     tile.first = !unit->resume;
     tile.only = high - first <= ATTEND__KV_TILE && !unit->diagnosed && !unit->resume;
     tile.alike = unit->alike;
+    tile.flows = keys_flow(unit);
     do {
         tile.keys = (int)attend__clamp(high - tile.first_key, 0, ATTEND__KV_TILE);
         tile.packed = 0;
@@ -251,12 +231,15 @@ static void for_each_strip(const struct attend__unit *unit, const struct scratch
         tile.seen_panel = -1;
         const bool last = next_tile(unit, tile.first_key) >= high;
         look_ahead(&tile, unit, high);
+        place_tile(unit, scratch, &tile);
         if (unit->alike)
             view_tile(&tile.view, unit, 0, (int)attend__min(unit->rows, BLOCK_ROWS), tile.first_key);
         for (int64_t row = 0; row < unit->rows; row += step) {
             if (unit->halted && unit->halted(unit->halted_argument))
                 return;
             cut_strip(&strip, row, (int)attend__min(unit->rows - row, step));
+            if (tile.flows && tile.first_key == first)
+                flow_queries(unit, scratch);
             visit(unit, scratch, &tile, &strip);
             if (finish && last)
                 finish(unit, scratch, &tile, &strip);

@@ -5,18 +5,19 @@
 
 struct value_tile {
     const float *weights; /* [rows][SCORE_STRIDE] */
-    const float *value;   /* of the tile's first key and the first column; features are neighbours */
-    int64_t stride;       /* from key to key */
-    int64_t columns;
-    float *sum;           /* [rows][width] */
+    const uintptr_t *at;  /* of each key's values; features are neighbours */
+    int64_t first_column, columns;
+    float *sum;           /* [rows][width], of the first column */
     int64_t width;
     int low, high;        /* keys */
     struct ahead *ahead;
+    int share, shares;    /* where values flow: the key with number share modulo shares has the one FLOW_KEYS later fetched */
 };
 
-/* One chain over keys low … high - 1 of a column block of `vectors` vectors, the last of `last_lanes` lanes. rows, vectors and
- * partial are compile-time constants. The tile's first chain is stored, later ones are added to it. */
-static inline __attribute__((always_inline)) void value_chain(const int rows, const int vectors, const bool partial,
+/* One chain over keys low … high - 1 of a column block of `vectors` vectors, the last of `last_lanes` lanes. rows, vectors, partial and
+ * flows are compile-time constants. The tile's first chain is stored, later ones are added to it. Where values flow, those some
+ * keys later are fetched line for line. */
+static inline __attribute__((always_inline)) void value_chain(const int rows, const int vectors, const bool partial, const bool flows,
                                                               const struct value_tile *tile, int64_t column, int last_lanes,
                                                               int low, int high, bool first)
 {
@@ -26,11 +27,14 @@ static inline __attribute__((always_inline)) void value_chain(const int rows, co
         UNROLLED
         for (int v = 0; v < vectors; v++)
             sum[r][v] = vf_set1(0.0f);
-    const float *value = tile->value + low * tile->stride + column;
+    const uintptr_t *at = tile->at;
+    const int64_t at_column = tile->first_column + column;
     const float *weights = tile->weights + low;
-    struct line_run ahead = take_run(tile->ahead, high - low, value);
+    struct line_run ahead = take_run(tile->ahead, high - low, float_at(at, low, at_column));
+    int waits = tile->share;
     TWICE
     for (int j = low; j < high; j++) {
+        const float *value = float_at(at, j, at_column);
         vf x[PANEL_VECTORS];
         UNROLLED
         for (int v = 0; v < vectors; v++)
@@ -42,16 +46,22 @@ static inline __attribute__((always_inline)) void value_chain(const int rows, co
             for (int v = 0; v < vectors; v++)
                 sum[r][v] = vf_fma(p, x[v], sum[r][v]);
         }
-        value += tile->stride;
         weights++;
-        fetch_next(&ahead);
+        if (!flows) {
+            fetch_next(&ahead);
+        } else if (waits-- == 0) {
+            UNROLLED
+            for (int v = 0; v < vectors; v += LINE_VECTORS)
+                fetch_line(at[j + FLOW_KEYS] + (uintptr_t)(at_column + v * VL) * sizeof(float));
+            waits = tile->shares - 1;
+        }
     }
     UNROLLED
     for (int r = 0; r < rows; r++)
         UNROLLED
         for (int v = 0; v < vectors; v++) {
-            float *at = tile->sum + r * tile->width + column + v * VL;
-            vf_store(at, first ? sum[r][v] : vf_add(vf_load(at), sum[r][v]));
+            float *to = tile->sum + r * tile->width + column + v * VL;
+            vf_store(to, first ? sum[r][v] : vf_add(vf_load(to), sum[r][v]));
         }
 }
 
@@ -63,7 +73,7 @@ static inline __attribute__((always_inline)) void value_chains(const int rows, c
         int high = (low / ATTEND__CHAIN + 1) * ATTEND__CHAIN;
         if (high > tile->high)
             high = tile->high;
-        value_chain(rows, vectors, partial, tile, column, last_lanes, low, high, low == tile->low);
+        value_chain(rows, vectors, partial, false, tile, column, last_lanes, low, high, low == tile->low);
         low = high;
     }
 }
@@ -111,6 +121,30 @@ static void value_sums(int rows, const struct value_tile *tile)
     }
 }
 
+/* One chain where values flow, all its columns, in as few variants as do: the narrow end of the columns waits for multiply-adds, but
+ * less than for memory. */
+static inline __attribute__((always_inline)) void flow_columns(const int rows, const struct value_tile *tile, int low, int high)
+{
+    const bool first = low == tile->low;
+    int64_t column = 0;
+    for (; column + PANEL_KEYS <= tile->columns; column += PANEL_KEYS)
+        value_chain(rows, PANEL_VECTORS, false, true, tile, column, VL, low, high, first);
+    for (; column < tile->columns; column += VL)
+        value_chain(rows, 1, true, true, tile, column, (int)attend__min(tile->columns - column, VL), low, high, first);
+}
+
+static void flow_chain(int rows, const struct value_tile *tile, int low, int high)
+{
+    switch (rows) {
+    case 1: flow_columns(1, tile, low, high); break;
+    case 2: flow_columns(2, tile, low, high); break;
+    case 3: flow_columns(3, tile, low, high); break;
+    case 4: flow_columns(4, tile, low, high); break;
+    case 5: flow_columns(5, tile, low, high); break;
+    default: flow_columns(BLOCK_ROWS, tile, low, high); break;
+    }
+}
+
 /* A row that does not see every key of the tile multiplied hidden values by +0, which is no change unless such a value is NaN or
  * infinite. Redoes the row's sum key by key, leaving out what it does not see: the same bits as if it had never been there. */
 static void redo_value_row(const struct value_tile *tile, const struct tile_view *view, int r)
@@ -123,7 +157,7 @@ static void redo_value_row(const struct value_tile *tile, const struct tile_view
             vf chain = vf_set1(0.0f);
             for (int j = start; j < start + ATTEND__CHAIN; j++)
                 if (sees_key(view, r, j))
-                    chain = vf_fma(vf_set1(weights[j]), vf_load_part(tile->value + j * tile->stride + column, lanes), chain);
+                    chain = vf_fma(vf_set1(weights[j]), vf_load_part(float_at(tile->at, j, column), lanes), chain);
             total = vf_add(total, chain);
         }
         vf_store(tile->sum + r * tile->width + column, total);
