@@ -6,6 +6,7 @@
 #include "engine/base/sizes.h"
 #include "engine/base/status.h"
 #include "engine/base/structs.h"
+#include "engine/problem/pages.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -55,7 +56,7 @@ static struct flags measure_flags(const struct attend__call *call, const struct 
 
 /* Places of the parts in the block, each on a cache line of its own; false where the sum does not fit. */
 struct places {
-    size_t array[ARRAYS], items, units, bits, end;
+    size_t array[ARRAYS], tables, items, units, bits, end;
 };
 
 static bool place(size_t *end, size_t *at, int64_t count, size_t size)
@@ -65,15 +66,16 @@ static bool place(size_t *end, size_t *at, int64_t count, size_t size)
            (*end &= ~(size_t)(ATTEND__ALIGNMENT - 1), true);
 }
 
-static bool find_places(struct places *places, attend_args *args, const struct attend__call *call, const struct flags *flags,
-                        const struct attend__schedule *schedule)
+static bool find_places(struct places *places, attend_args *args, const struct attend__call *call, int64_t table_entries,
+                        const struct flags *flags, const struct attend__schedule *schedule)
 {
     size_t ignored;
     places->end = 0;
     bool fits = place(&places->end, &ignored, 1, sizeof(struct attend_step));
     for (int i = 0; i < ARRAYS; i++)
         fits = fits && place(&places->end, &places->array[i], *array_of(args, i) ? array_length(i, call->batch) : 0, sizeof(int64_t));
-    fits = fits && place(&places->end, &places->items, call->batch, sizeof *schedule->items) &&
+    fits = fits && place(&places->end, &places->tables, call->batch * table_entries, sizeof *call->block_tables) &&
+           place(&places->end, &places->items, call->batch, sizeof *schedule->items) &&
            place(&places->end, &places->units, schedule->count, sizeof *schedule->units);
     int64_t rows = call->visible.data ? 1 : 0;
     for (int axis = 0; axis < 3; axis++)
@@ -109,6 +111,27 @@ static void pack_flags(struct attend_step *step, uint8_t *bits, const struct att
     step->visible.stride[3] = 1;
     step->args.visible = &step->visible;
     step->args.visible_tail = call->visible_tail;
+}
+
+/* Entries of a block table that the step keeps of each item. */
+static int64_t entries_kept(const struct attend__problem *problem, const struct attend__call *call)
+{
+    int64_t entries = 0;
+    for (int64_t b = 0; call->block_tables && b < call->batch; b++)
+        entries = attend__max(entries, attend__pages_of(problem, call, b).high);
+    return entries;
+}
+
+static void copy_tables(attend_args *args, int32_t *tables, int64_t entries, const struct attend__problem *problem,
+                        const struct attend__call *call)
+{
+    args->block_tables = call->block_tables ? tables : NULL;
+    args->table_stride = entries;
+    for (int64_t b = 0; call->block_tables && b < call->batch; b++) {
+        const struct attend__range own = attend__pages_of(problem, call, b);
+        for (int64_t n = own.low; n < own.high; n++)
+            tables[b * entries + n] = call->block_tables[b * call->table_stride + n];
+    }
 }
 
 static void fill_step(struct attend_step *step, const struct places *places, attend_args *args, const struct attend__call *call,
@@ -148,6 +171,9 @@ static attend_status keep_common(attend_args *args)
     common.keys = args->keys;
     common.visible = args->visible;
     common.visible_tail = args->visible_tail;
+    common.block_tables = args->block_tables;
+    common.table_stride = args->table_stride;
+    common.pages = args->pages;
     for (int i = 0; i < ARRAYS; i++)
         *array_of(&common, i) = *array_of(args, i);
     *args = common;
@@ -161,13 +187,15 @@ static attend_status make_step(attend_step **made, const attend_plan *plan, atte
     const struct flags flags = measure_flags(call, &plan->plan.problem);
     struct places places;
     attend_step *step = NULL;
-    if (find_places(&places, args, call, &flags, schedule))
+    const int64_t entries = entries_kept(&plan->plan.problem, call);
+    if (find_places(&places, args, call, entries, &flags, schedule))
         step = attend__allocate(&plan->engine->allocator, places.end);
     if (!step)
         return attend__fail(ATTEND_ERR_MEMORY, "no memory for a step of %" PRId64 " items", call->batch);
     step->plan = plan;
     step->bytes = places.end;
     fill_step(step, &places, args, call, &flags, schedule);
+    copy_tables(&step->args, (int32_t *)((char *)step + places.tables), entries, &plan->plan.problem, call);
     *made = step;
     return ATTEND_OK;
 }
@@ -218,6 +246,8 @@ attend_status attend__step_apply(attend_args *args, const struct attend__plan *p
         return attend__fail(ATTEND_ERR_ARGUMENT, "args.batch, rows or keys is set; with args.step they must be ATTEND_PLANNED");
     if (args->visible || args->visible_tail != 0)
         return attend__fail(ATTEND_ERR_ARGUMENT, "args.visible or visible_tail is given; with args.step it must be unset");
+    if (args->block_tables || args->table_stride != 0 || args->pages != 0)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.block_tables, table_stride or pages is given; with args.step they must be unset");
     for (int i = 0; i < ARRAYS; i++) {
         if (*array_of(args, i))
             return attend__fail(ATTEND_ERR_ARGUMENT, "args.%s is given; with args.step it must be NULL", array_names[i]);
@@ -228,6 +258,9 @@ attend_status attend__step_apply(attend_args *args, const struct attend__plan *p
     args->keys = own.keys;
     args->visible = own.visible;
     args->visible_tail = own.visible_tail;
+    args->block_tables = own.block_tables;
+    args->table_stride = own.table_stride;
+    args->pages = own.pages;
     return ATTEND_OK;
 }
 

@@ -150,13 +150,20 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
 }
 
 /* Where the keys or values of the unit's kv head lie. */
-static struct attend__places places_of(const struct attend__view *view, const struct attend__unit_ref *ref,
-                                       const struct attend__item *item)
+static struct attend__places places_of(const struct attend__unit_work *work, const struct attend__view *view,
+                                       const struct attend__unit_ref *ref, const struct attend__item *item)
 {
+    const struct attend__problem *problem = &work->plan->problem;
+    const struct attend__call *call = &work->call;
+    const bool paged = problem->page_keys > 0;
     return (struct attend__places){
-        .base = element(view, ref->item, ref->kv_head, item->key_start, 0),
+        .base = paged ? element(view, 0, ref->kv_head, 0, 0) : element(view, ref->item, ref->kv_head, item->key_start, 0),
         .stride = view->stride[2],
         .step = view->stride[3],
+        .pages = paged && item->keys > 0 ? call->block_tables + ref->item * call->table_stride : NULL,
+        .page_keys = problem->page_keys,
+        .page_stride = view->stride[0],
+        .first = item->key_start,
     };
 }
 
@@ -205,7 +212,7 @@ static int regions_of_next(const struct attend__unit_work *work, const struct at
     const struct attend__item_rows own = attend__unit_item_rows(problem, then->first, then->rows);
     const int64_t first_row = item->row_start + own.first;
     int regions = 0;
-    if (!attend__range_is_empty(keys) && call->key.stride[3] == 1 && call->value.stride[3] == 1) {
+    if (!attend__range_is_empty(keys) && problem->page_keys == 0 && call->key.stride[3] == 1 && call->value.stride[3] == 1) {
         const int64_t first_key = item->key_start + keys.low, count = keys.high - keys.low;
         region[regions++] = region_of(&call->key, b, then->kv_head, first_key, count, 1, problem->d_k);
         region[regions++] = region_of(&call->value, b, then->kv_head, first_key, count, 1, problem->d_v);
@@ -226,7 +233,7 @@ static void look_ahead(const struct attend__unit_work *work, const struct attend
     if (then->kv_head == ATTEND__CLEAR_UNIT)
         return;
     const struct attend__range keys = new_keys(work, ref, then);
-    ahead->keys.key = places_of(&work->call.key, then, &work->schedule.items[then->item]);
+    ahead->keys.key = places_of(work, &work->call.key, then, &work->schedule.items[then->item]);
     ahead->keys.low = keys.low;
     ahead->keys.high = keys.high;
     unit->keys_ahead = &ahead->keys;
@@ -262,8 +269,8 @@ struct attend__unit attend__unit_describe(const struct attend__unit_work *work, 
         .row = row,
         .details = details,
         .rows = ref->rows,
-        .key = places_of(&call->key, ref, item),
-        .value = places_of(&call->value, ref, item),
+        .key = places_of(work, &call->key, ref, item),
+        .value = places_of(work, &call->value, ref, item),
         .d_k = problem->d_k,
         .d_v = problem->d_v,
         .query_step = call->query.stride[3],

@@ -5,12 +5,13 @@
 #include "engine/base/structs.h"
 #include "engine/problem/arrays.h"
 #include "engine/problem/overlap.h"
+#include "engine/problem/pages.h"
 #include "engine/problem/tensors.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 
-enum { TENSORS = 12, OUTPUTS = 7, ARRAYS = 10 };
+enum { TENSORS = 12, OUTPUTS = 7, ARRAYS = 11 };
 
 attend_status attend__args_read(attend_args *args, const attend_args *caller)
 {
@@ -126,6 +127,7 @@ static int array_spans(struct named_span spans[ARRAYS], const struct attend__cal
         { "prefix_lengths", call->prefix_lengths, call->batch, 8 },
         { "alibi_slopes", call->alibi_slopes, problem->heads, 4 },
         { "sinks", call->sinks, problem->heads, 4 },
+        { "block_tables", call->block_tables, call->table_entries, 4 },
     };
     int count = 0;
     for (int i = 0; i < ARRAYS; i++)
@@ -174,6 +176,8 @@ static attend_status check_tensors(struct attend__call *call, const struct atten
 {
     const int64_t b = problem->packed_queries ? 1 : call->batch, kb = problem->packed_keys ? 1 : call->batch;
     const int64_t h = problem->heads, g = problem->kv_heads, r = call->rows, k = call->keys;
+    const bool paged = problem->page_keys > 0;
+    const int64_t key_batch = paged ? call->pages : kb, places = paged ? problem->page_keys : k;
     const int64_t d_k = problem->d_k, d_v = problem->d_v, columns = call->visible_tail > 0 ? call->visible_tail : k;
     /* Outputs come first. */
     const struct attend__tensor_rule rules[TENSORS] = {
@@ -185,8 +189,8 @@ static attend_status check_tensors(struct attend__call *call, const struct atten
         { "maximum", given->maximum, &call->maximum, { b, h, r, 1 }, ATTEND_F32, false, NULL },
         { "total", given->total, &call->total, { b, h, r, 1 }, ATTEND_F32, false, NULL },
         { "query", given->query, &call->query, { b, h, r, d_k }, ATTEND_F32, !shape_only, NULL },
-        { "key", given->key, &call->key, { kb, g, k, d_k }, ATTEND_F32, !shape_only, NULL },
-        { "value", given->value, &call->value, { kb, g, k, d_v }, ATTEND_F32, !shape_only, NULL },
+        { "key", given->key, &call->key, { key_batch, g, places, d_k }, ATTEND_F32, !shape_only, NULL },
+        { "value", given->value, &call->value, { key_batch, g, places, d_v }, ATTEND_F32, !shape_only, NULL },
         { "visible", given->visible, &call->visible, { b, h, r, columns }, ATTEND_BOOL, false, &call->visible_bits },
         { "bias", given->bias, &call->bias, { b, h, r, k }, ATTEND_F32, false, NULL },
     };
@@ -213,6 +217,8 @@ attend_status attend__call_check(struct attend__call *call, const struct attend_
         return status;
     take_options(call, given);
     status = attend__arrays_check(call, problem, given->rows, given->keys);
+    if (!status)
+        status = attend__pages_check(call, problem, given);
     if (!status)
         status = check_tensors(call, problem, given, shape_only);
     if (!status && problem->fast_only && !shape_only)

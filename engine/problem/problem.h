@@ -19,6 +19,7 @@ struct attend__problem {
     float softcap; /* 0: none */
     bool keep_padding_rows;
     bool packed_queries, packed_keys; /* rows, keys: of all items together */
+    int64_t page_keys; /* 0: keys do not lie in pages */
     bool key_sums;  /* runs may ask for them */
     bool fast_only; /* refuse what would be slow */
 };
@@ -39,6 +40,9 @@ struct attend__call {
     const int64_t *key_starts, *key_lengths, *query_starts, *query_lengths, *positions; /* NULL: not given */
     const int64_t *query_offsets, *key_offsets, *prefix_lengths;                        /* likewise */
     const float *alibi_slopes, *sinks;                                                  /* likewise */
+    const int32_t *block_tables; /* with problem.page_keys: of item b from b·table_stride on; NULL: no item has keys */
+    int64_t table_entries;       /* from the first one on that are looked at, gaps included */
+    int64_t table_stride, pages; /* entries from item to item; pages of the key and value tensors, whose batch axis they are */
     bool resume;           /* from the partials in output, maximum and total */
     const int32_t *cancel; /* NULL: none */
     int64_t deadline;      /* of CLOCK_MONOTONIC in ns; 0: none */

@@ -277,6 +277,7 @@ typedef enum attend_diagonal {
 #define ATTEND_KEY_SUMS 32u           /* runs may ask for args.key_sums: 8 bytes more of workspace for each row of each head */
 #define ATTEND_FAST_ONLY 64u          /* refuse what would be slow (UNSUPPORTED): the portable kernel where it was not asked for, features
                                          that are no neighbours, scores and weights */
+#define ATTEND_PAGED_KEYS 128u        /* keys and values lie in pages that block tables name: problem.page_keys, args.block_tables */
 
 /* What a plan is made for: capacities, widths and options.
  * heads must be a multiple of kv_heads; query head h uses kv head h / (heads / kv_heads). Any size may be 0.
@@ -286,7 +287,11 @@ typedef enum attend_diagonal {
  * after the diagonal is visible whatever window_right is.
  *
  * With ATTEND_PACKED_QUERIES query, output, LSE and partials hold the rows of all items one after the other: their batch extent
- * is 1 and `rows` is the number of rows in total; so for keys and values with ATTEND_PACKED_KEYS. The two are independent. */
+ * is 1 and `rows` is the number of rows in total; so for keys and values with ATTEND_PACKED_KEYS. The two are independent.
+ *
+ * With ATTEND_PAGED_KEYS the cache is `pages` pages of page_keys keys each (Kwon et al., "Efficient Memory Management for Large Language
+ * Model Serving with PagedAttention", 2023). Key j of an item, `keys` at most, is key j mod page_keys of the page that entry j / page_keys
+ * of the item's block table names. Any page size is legal; results have the bits that contiguous keys would give. */
 typedef struct attend_problem {
     size_t struct_size;
     int64_t batch, heads, kv_heads;
@@ -302,6 +307,7 @@ typedef struct attend_problem {
                                           older headers ends before them: it has no window */
     float softcap;      /* at least 2^-126: a score s becomes softcap·tanh(s / softcap) (Gemma 2, 2024); 0: it stays */
     int32_t reserved_2; /* 0 */
+    int64_t page_keys;  /* keys of a page, at least 1; with ATTEND_PAGED_KEYS, and 0 without */
 } attend_problem;
 
 #ifdef __cplusplus
@@ -333,6 +339,8 @@ typedef struct attend_progress {
  * Where queries are packed the batch extent of query, output, lse, maximum, total, visible, bias, scores and weights is 1 and their
  * row axis runs over the rows of all items; where keys are packed that of key, value and key_sums is 1, and the key axis of all runs
  * over the keys of all items.
+ * Where keys are paged:
+ *     key (pages, kv_heads, page_keys, d_k), value (pages, kv_heads, page_keys, d_v): two tensors, or two views of pages that hold both
  * scores and weights are for diagnosis and teaching: they cost a second pass and are not fast. key_sums cost a second pass over
  * queries and keys; the rows of a head are added in order, so that their bits depend on nothing else either.
  *
@@ -392,7 +400,13 @@ typedef struct attend_args {
     int64_t deadline;             /* nanoseconds of CLOCK_MONOTONIC after which the run ends soon with TIMEOUT; 0: none. Both are looked at
                                      after every few rows of a KV tile */
     const struct attend_step *step; /* NULL, or what attend_step_create made of the same plan: then batch, rows and keys, the arrays of
-                                     ranges, offsets, positions and prefixes, visible and visible_tail are its, and unset here */
+                                     ranges, offsets, positions and prefixes, block_tables, table_stride and pages, visible and
+                                     visible_tail are its, and unset here */
+    const int32_t *block_tables; /* with ATTEND_PAGED_KEYS, and only then: item b's from table_stride·b on. Only entries of pages that hold
+                                    keys of the item are read; each must be at least 0 and below `pages`, and may be any page, also one of other
+                                    items. Pages are read nowhere but at these keys */
+    int64_t table_stride;        /* entries from one item's table to the next; 0: one table for all items */
+    int64_t pages;               /* of the key and value tensors */
 } attend_args;
 
 #ifdef __cplusplus
@@ -425,8 +439,8 @@ ATTEND_API size_t attend_plan_workspace_bytes(const attend_plan *plan);
  * of one engine, at once; a call waits for a free slot of scratch (or uses args->workspace). */
 ATTEND_API attend_status attend_run(const attend_plan *plan, const attend_args *args);
 
-/* What all layers of one step of a model have in common: batch, rows and keys of a run, its ranges, offsets, positions and prefixes, and
- * its visibility tensor. */
+/* What all layers of one step of a model have in common: batch, rows and keys of a run, its ranges, offsets, positions and prefixes, its
+ * block tables, and its visibility tensor. */
 typedef struct attend_step attend_step;
 
 /* Reads these from args once, cuts the work into units, and keeps visibility as bits, for any number of runs with args.step set; other
