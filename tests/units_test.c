@@ -13,7 +13,8 @@ struct cut {
     struct attend__problem problem;
     struct attend__call call;
     struct attend__schedule schedule;
-    int64_t unit_rows, capacity;
+    int64_t unit_rows;
+    struct attend__cut_room room;
     int threads;
 };
 
@@ -37,22 +38,56 @@ static void make_cut(struct cut *cut)
 {
     if (cut->unit_rows == 0)
         cut->unit_rows = attend__unit_rows(&cut->problem, 1 << 20);
-    cut->capacity = attend__units_capacity(&cut->problem, cut->threads, cut->unit_rows);
-    cr_assert(cut->capacity >= 0);
+    cr_assert(attend__units_room(&cut->room, &cut->problem, cut->threads, cut->unit_rows));
     /* One more, which stays as it is. */
     cut->schedule.items = calloc((size_t)cut->call.batch + 1, sizeof *cut->schedule.items);
-    cut->schedule.units = calloc((size_t)cut->capacity + 1, sizeof *cut->schedule.units);
-    cr_assert(cut->schedule.items && cut->schedule.units);
-    cut->schedule.units[cut->capacity].item = -7;
-    attend__units_cut(&cut->schedule, &cut->problem, &cut->call, cut->threads, cut->unit_rows, cut->capacity);
-    cr_assert(cut->schedule.count <= cut->capacity && cut->schedule.units[cut->capacity].item == -7, "%lld units, room for %lld",
-              (long long)cut->schedule.count, (long long)cut->capacity);
+    cut->schedule.units = calloc((size_t)cut->room.units + 1, sizeof *cut->schedule.units);
+    cut->schedule.splits = calloc((size_t)cut->room.splits + 1, sizeof *cut->schedule.splits);
+    cr_assert(cut->schedule.items && cut->schedule.units && cut->schedule.splits);
+    cut->schedule.units[cut->room.units].item = cut->schedule.splits[cut->room.splits].item = -7;
+    attend__units_cut(&cut->schedule, &cut->problem, &cut->call, cut->threads, cut->unit_rows, &cut->room);
+    cr_assert(cut->schedule.count <= cut->room.units && cut->schedule.units[cut->room.units].item == -7, "%lld units, room for %lld",
+              (long long)cut->schedule.count, (long long)cut->room.units);
+    cr_assert(cut->schedule.split_count <= cut->room.splits && cut->schedule.splits[cut->room.splits].item == -7,
+              "%lld splits, room for %lld", (long long)cut->schedule.split_count, (long long)cut->room.splits);
 }
 
 static void free_cut(struct cut *cut)
 {
     free(cut->schedule.items);
     free(cut->schedule.units);
+    free(cut->schedule.splits);
+}
+
+/* Pieces of each split take its tiles once and in order of their numbers, and its slots lie in the room, apart from each other. */
+static void expect_splits(const struct cut *cut)
+{
+    int64_t slot = 0;
+    for (int64_t s = 0; s < cut->schedule.split_count; s++) {
+        const struct attend__split *split = &cut->schedule.splits[s];
+        const struct attend__range seen =
+            attend__unit_union(&cut->problem, &cut->schedule.items[split->item], split->first, split->rows);
+        int64_t pieces = 0, tiles = 0;
+        unsigned char *taken = calloc((size_t)split->tiles + 1, 1);
+        for (int64_t u = 0; u < cut->schedule.count; u++) {
+            const struct attend__unit_ref *unit = &cut->schedule.units[u];
+            if (unit->tiles == 0 || unit->split != s)
+                continue;
+            cr_assert(unit->item == split->item && unit->kv_head == split->kv_head && unit->first == split->first &&
+                      unit->rows == split->rows);
+            cr_assert(unit->tile != split->tile || unit->tiles == split->first_tiles);
+            pieces++;
+            tiles += unit->tiles;
+            for (int64_t t = unit->tile - split->tile; t < unit->tile - split->tile + unit->tiles; t++)
+                cr_assert(t >= 0 && t < split->tiles && taken[t]++ == 0, "tile %lld of %lld", (long long)t, (long long)split->tiles);
+        }
+        cr_assert(pieces == split->pieces && pieces >= 2 && tiles == split->tiles);
+        cr_assert(split->tile * ATTEND__KV_TILE <= seen.low && (split->tile + tiles) * ATTEND__KV_TILE >= seen.high);
+        cr_assert(split->slot == slot, "slot %lld, should be %lld", (long long)split->slot, (long long)slot);
+        slot += attend__split_slots(split) * attend__slot_floats(split->rows, cut->problem.d_v);
+        free(taken);
+    }
+    cr_assert(slot <= cut->room.slot_floats);
 }
 
 /* Every row of the group of every head is in one unit, and padding rows of every head are cleared once where there are any. */
@@ -69,6 +104,8 @@ static void expect_partition(const struct cut *cut)
             continue;
         }
         cr_assert(unit->rows > 0 && unit->rows <= cut->unit_rows);
+        if (unit->tiles > 0 && unit->tile != cut->schedule.splits[unit->split].tile)
+            continue; /* the rows of the first piece */
         unsigned char *row = seen + (unit->item * problem->kv_heads + unit->kv_head) * rows_most + unit->first;
         for (int64_t r = 0; r < unit->rows; r++)
             cr_assert(row[r]++ == 0, "row %lld is in two units", (long long)(unit->first + r));
@@ -86,21 +123,23 @@ static void expect_partition(const struct cut *cut)
 static double pairs_of(const struct cut *cut, int64_t u)
 {
     const struct attend__unit_ref *unit = &cut->schedule.units[u];
-    return attend__unit_pairs(&cut->problem, &cut->schedule.items[unit->item], unit->first, unit->rows);
+    const double share = unit->tiles > 0 ? (double)unit->tiles / (double)cut->schedule.splits[unit->split].tiles : 1;
+    return attend__unit_pairs(&cut->problem, &cut->schedule.items[unit->item], unit->first, unit->rows) * share;
 }
 
 /* A run of some problem; lengths and offsets are the caller's, for ITEMS_MOST items and one more. */
 static struct cut draw_cut(uint64_t *state, int64_t *lengths, int64_t *offsets)
 {
-    const int64_t kv_heads = draw(state, 1, 9), group = draw(state, 1, 4), rows = draw(state, 1, 2000);
+    const int64_t kv_heads = draw(state, 1, 9), group = draw(state, 1, 4);
+    const int64_t rows = draw(state, 1, draw(state, 0, 1) ? 2000 : 8), keys = rows + draw(state, 0, 1) * draw(state, 0, 60000);
     struct cut cut = {
         .problem = { .batch = draw(state, 1, ITEMS_MOST), .heads = kv_heads * group, .kv_heads = kv_heads, .group = group,
-                     .rows = rows, .keys = rows, .d_k = 64, .d_v = draw(state, 0, 1) ? 64 : 512,
+                     .rows = rows, .keys = keys, .d_k = 64, .d_v = draw(state, 0, 1) ? 64 : 512,
                      .left = draw_side(state), .right = draw_side(state), .packed_queries = draw(state, 0, 1) },
         .threads = (int)draw(state, 1, draw(state, 0, 1) ? 3 : 64),
         .unit_rows = draw(state, 0, 1) ? 0 : ATTEND__UNIT_ROWS_LEAST,
     };
-    cut.call = (struct attend__call){ .batch = draw(state, 1, cut.problem.batch), .rows = rows, .keys = rows };
+    cut.call = (struct attend__call){ .batch = draw(state, 1, cut.problem.batch), .rows = rows, .keys = keys };
     for (int64_t b = 0; b < cut.call.batch; b++)
         lengths[b] = draw(state, 0, rows);
     offsets[0] = 0;
@@ -125,8 +164,63 @@ Test(units, every_row_once)
         struct cut cut = draw_cut(&state, lengths, offsets);
         make_cut(&cut);
         expect_partition(&cut);
+        expect_splits(&cut);
         free_cut(&cut);
     }
+}
+
+/* Generation: few rows, many keys, fewer heads than threads. */
+Test(units, keys_are_cut_where_rows_are_few)
+{
+    for (int threads = 1; threads <= 64; threads *= 2) {
+        struct cut cut = {
+            .problem = { .batch = 1, .heads = 32, .kv_heads = 8, .group = 4, .rows = 1, .keys = 65536, .d_k = 128, .d_v = 128,
+                         .left = ATTEND__UNBOUNDED, .right = 0, .diagonal = ATTEND_DIAGONAL_BOTTOM_RIGHT },
+            .call = { .batch = 1, .rows = 1, .keys = 65536 },
+            .threads = threads,
+        };
+        make_cut(&cut);
+        expect_partition(&cut);
+        expect_splits(&cut);
+        cr_expect(cut.schedule.split_count == (threads == 1 ? 0 : 8), "%d threads: %lld splits", threads,
+                  (long long)cut.schedule.split_count);
+        cr_expect(threads == 1 || cut.schedule.count >= 8 * threads, "%d threads: %lld units", threads, (long long)cut.schedule.count);
+        free_cut(&cut);
+    }
+}
+
+/* A long generation among short ones and a prefill is cut, and what has enough units is not. */
+Test(units, only_what_is_long_is_cut)
+{
+    static const int64_t keys[] = { 60000, 600, 2048, 700 }, rows[] = { 1, 1, 300, 2 };
+    struct cut cut = {
+        .problem = { .batch = 4, .heads = 8, .kv_heads = 2, .group = 4, .rows = 300, .keys = 60000, .d_k = 128, .d_v = 128,
+                     .left = ATTEND__UNBOUNDED, .right = 0, .diagonal = ATTEND_DIAGONAL_BOTTOM_RIGHT },
+        .call = { .batch = 4, .rows = 300, .keys = 60000, .key_lengths = keys, .query_lengths = rows },
+        .threads = 4,
+    };
+    make_cut(&cut);
+    expect_partition(&cut);
+    expect_splits(&cut);
+    int64_t of_item[4] = { 0 };
+    for (int64_t s = 0; s < cut.schedule.split_count; s++)
+        of_item[cut.schedule.splits[s].item]++;
+    cr_expect(of_item[0] == 2 && of_item[1] == 0 && of_item[3] == 0, "%lld, %lld, %lld splits", (long long)of_item[0],
+              (long long)of_item[1], (long long)of_item[3]);
+    free_cut(&cut);
+    cut.problem.batch = cut.call.batch = 64;
+    cut.call.key_lengths = cut.call.query_lengths = NULL;
+    cut.call.rows = cut.problem.rows = 1;
+    make_cut(&cut);
+    cr_expect(cut.schedule.split_count == 0, "128 equal units for 4 threads, of which %lld are cut", (long long)cut.schedule.split_count);
+    free_cut(&cut);
+}
+
+static int64_t most_units(const struct attend__problem *problem, int threads)
+{
+    struct attend__cut_room room;
+    cr_assert(attend__units_room(&room, problem, threads, ATTEND__UNIT_ROWS_LEAST));
+    return room.units;
 }
 
 /* Packed rows: the room is what the worst lengths take, and does not grow with the batch beyond that. */
@@ -149,8 +243,8 @@ Test(units, room_for_packed_rows)
                                            .group = cases[i].group, .rows = cases[i].rows, .packed_queries = true };
         const struct attend__problem none = { .packed_queries = true };
         /* What a single thread has room for in any case. */
-        const int64_t least = attend__units_capacity(&none, 1, UNIT), pieces = least - 16;
-        const int64_t capacity = attend__units_capacity(&problem, 1, UNIT);
+        const int64_t least = most_units(&none, 1), pieces = least - 16;
+        const int64_t capacity = most_units(&problem, 1);
         const int64_t units = 3 * cases[i].units > 16 ? 3 * cases[i].units : 16;
         cr_expect(capacity == units + pieces, "case %zu: room for %lld units, should be %lld", i, (long long)capacity,
                   (long long)(units + pieces));
@@ -158,7 +252,7 @@ Test(units, room_for_packed_rows)
     /* Sizes whose products would not fit without packing. */
     const struct attend__problem large = { .batch = INT64_C(1) << 56, .heads = 1 << 12, .kv_heads = 1 << 12, .group = 1,
                                            .rows = INT64_C(1) << 50, .packed_queries = true };
-    cr_expect(attend__units_capacity(&large, 4096, UNIT) > INT64_C(1) << 62);
+    cr_expect(most_units(&large, 4096) > INT64_C(1) << 62);
 }
 
 /* Keys of the prefix are work like others. */

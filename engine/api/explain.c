@@ -130,6 +130,8 @@ static void explain_call(attend_explanation *explanation, const struct attend__p
             explanation->padding_units++;
             continue;
         }
+        if (unit->tiles > 0 && unit->tile > schedule->splits[unit->split].tile)
+            continue; /* the first piece counts for all */
         explanation->computed_pairs += count_computed(plan, &schedule->items[unit->item], unit);
         count_tiles(explanation, problem, &schedule->items[unit->item], unit);
     }

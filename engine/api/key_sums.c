@@ -45,7 +45,7 @@ static void clip_unit(struct attend__unit *unit, struct attend__row *row, const 
 static void sum_rows(const struct attend__unit_work *work, const struct piece *piece, int64_t first, int64_t rows, void *scratch)
 {
     const struct attend__plan *plan = work->plan;
-    const struct attend__unit_ref ref = { piece->item, piece->kv_head, first, rows };
+    const struct attend__unit_ref ref = { .item = piece->item, .kv_head = piece->kv_head, .first = first, .rows = rows };
     struct attend__unit unit = attend__unit_describe(work, &ref, scratch);
     if (unit.high <= piece->first_key || unit.low >= piece->first_key + ATTEND__KV_TILE)
         return;

@@ -56,7 +56,7 @@ static struct flags measure_flags(const struct attend__call *call, const struct 
 
 /* Places of the parts in the block, each on a cache line of its own; false where the sum does not fit. */
 struct places {
-    size_t array[ARRAYS], tables, items, units, bits, end;
+    size_t array[ARRAYS], tables, items, units, splits, bits, end;
 };
 
 static bool place(size_t *end, size_t *at, int64_t count, size_t size)
@@ -76,7 +76,8 @@ static bool find_places(struct places *places, attend_args *args, const struct a
         fits = fits && place(&places->end, &places->array[i], *array_of(args, i) ? array_length(i, call->batch) : 0, sizeof(int64_t));
     fits = fits && place(&places->end, &places->tables, call->batch * table_entries, sizeof *call->block_tables) &&
            place(&places->end, &places->items, call->batch, sizeof *schedule->items) &&
-           place(&places->end, &places->units, schedule->count, sizeof *schedule->units);
+           place(&places->end, &places->units, schedule->count, sizeof *schedule->units) &&
+           place(&places->end, &places->splits, schedule->split_count, sizeof *schedule->splits);
     int64_t rows = call->visible.data ? 1 : 0;
     for (int axis = 0; axis < 3; axis++)
         fits = fits && !__builtin_mul_overflow(rows, flags->extent[axis], &rows);
@@ -154,6 +155,8 @@ static void fill_step(struct attend_step *step, const struct places *places, att
     step->schedule.units = (struct attend__unit_ref *)(memory + places->units);
     memcpy(step->schedule.items, schedule->items, (size_t)call->batch * sizeof *schedule->items);
     memcpy(step->schedule.units, schedule->units, (size_t)schedule->count * sizeof *schedule->units);
+    step->schedule.splits = (struct attend__split *)(memory + places->splits);
+    memcpy(step->schedule.splits, schedule->splits, (size_t)schedule->split_count * sizeof *schedule->splits);
     if (call->visible.data)
         pack_flags(step, (uint8_t *)memory + places->bits, call, flags);
 }
@@ -269,6 +272,8 @@ void attend__step_schedule(const attend_step *step, struct attend__schedule *sch
     schedule->items = step->schedule.items;
     schedule->units = step->schedule.units;
     schedule->count = step->schedule.count;
+    schedule->splits = step->schedule.splits;
+    schedule->split_count = step->schedule.split_count;
     schedule->unit_rows = step->schedule.unit_rows;
     schedule->work = step->schedule.work;
 }

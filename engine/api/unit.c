@@ -176,17 +176,33 @@ static struct attend__region region_of(const struct attend__view *view, int64_t 
                                     view->stride[2] * size,        planes,        view->stride[1] * size };
 }
 
+static struct attend__range piece_keys(const struct attend__unit_ref *ref)
+{
+    return (struct attend__range){ ref->tile * ATTEND__KV_TILE, (ref->tile + ref->tiles) * ATTEND__KV_TILE };
+}
+
+/* Keys that the unit, or piece, sees. */
+static struct attend__range keys_of(const struct attend__problem *problem, const struct attend__item *item,
+                                    const struct attend__unit_ref *ref)
+{
+    const struct attend__range seen = attend__unit_union(problem, item, ref->first, ref->rows);
+    if (ref->tiles == 0)
+        return seen;
+    return (struct attend__range){ attend__clamp(seen.low, piece_keys(ref).low, piece_keys(ref).high),
+                                   attend__clamp(seen.high, piece_keys(ref).low, piece_keys(ref).high) };
+}
+
 /* Of the first tile that the next unit sees, the keys that this unit leaves untouched. */
 static struct attend__range new_keys(const struct attend__unit_work *work, const struct attend__unit_ref *ref,
                                      const struct attend__unit_ref *then)
 {
     const struct attend__problem *problem = &work->plan->problem;
     const struct attend__item *item = &work->schedule.items[then->item];
-    const struct attend__range next = attend__unit_union(problem, item, then->first, then->rows);
+    const struct attend__range next = keys_of(problem, item, then);
     const int64_t tile = next.low / ATTEND__KV_TILE * ATTEND__KV_TILE;
     struct attend__range fresh = { tile, attend__min(next.high, tile + ATTEND__KV_TILE) };
     if (then->item == ref->item && then->kv_head == ref->kv_head) {
-        const struct attend__range own = attend__unit_union(problem, item, ref->first, ref->rows);
+        const struct attend__range own = keys_of(problem, item, ref);
         if (own.low / ATTEND__KV_TILE * ATTEND__KV_TILE <= tile)
             fresh.low = attend__max(fresh.low, own.high);
     }
@@ -286,6 +302,9 @@ struct attend__unit attend__unit_describe(const struct attend__unit_work *work, 
         .partial = call->maximum.data != NULL,
         .resume = call->resume,
         .diagnosed = call->scores.data || call->weights.data,
+        .slots = NULL,
+        .slot_count = 0,
+        .apart = false,
         .softcap = problem->softcap,
         .halted = work->halt ? attend__halt_asked : NULL,
         .halted_argument = work->halt,
@@ -307,6 +326,43 @@ struct attend__unit attend__unit_describe(const struct attend__unit_work *work, 
     return unit;
 }
 
+/* Makes the unit the piece that `ref` says, with empty slots. What is resumed from belongs to the first piece. */
+static void become_piece(struct attend__unit *unit, const struct attend__unit_work *work, const struct attend__unit_ref *ref)
+{
+    const struct attend__split *split = &work->schedule.splits[ref->split];
+    const struct attend__range keys = piece_keys(ref);
+    const int64_t slot_floats = attend__slot_floats(ref->rows, unit->d_v), before = ref->tile - split->tile;
+    const bool first = before == 0;
+    unit->slots = work->schedule.slots + split->slot + (first ? 0 : (1 + before - split->first_tiles) * slot_floats);
+    unit->apart = !first;
+    unit->resume = unit->resume && first;
+    unit->low = attend__clamp(unit->low, keys.low, keys.high);
+    unit->high = attend__clamp(unit->high, keys.low, keys.high);
+    for (int64_t s = 0; s < (first ? 1 : ref->tiles); s++)
+        memset(unit->slots + s * slot_floats + attend__slot_numbers(ref->rows), 0, (size_t)ref->rows * sizeof *unit->slots);
+}
+
+static void *kernel_scratch(const struct attend__plan *plan, void *scratch)
+{
+    return (char *)scratch + plan->rows_bytes + plan->details_bytes;
+}
+
+static void join_pieces(const struct attend__unit_work *work, const struct attend__split *split, void *scratch)
+{
+    const struct attend__unit_ref ref = { .item = split->item, .kv_head = split->kv_head, .first = split->first, .rows = split->rows };
+    struct attend__unit unit = attend__unit_describe(work, &ref, scratch);
+    unit.slots = work->schedule.slots + split->slot;
+    unit.slot_count = attend__split_slots(split);
+    work->plan->kernel->join(&unit, kernel_scratch(work->plan, scratch));
+}
+
+/* Whoever finishes the last piece joins them all. */
+static void finish_piece(const struct attend__unit_work *work, const struct attend__unit_ref *ref, void *scratch)
+{
+    if (__atomic_sub_fetch(&work->schedule.waiting[ref->split], 1, __ATOMIC_ACQ_REL) == 0)
+        join_pieces(work, &work->schedule.splits[ref->split], scratch);
+}
+
 static void attend_unit(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next, void *scratch)
 {
     const struct attend__plan *plan = work->plan;
@@ -315,7 +371,11 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
     look_ahead(work, ref, next, &unit, &ahead);
     if (unit.diagnosed)
         fill_rows(work, ref, &unit);
-    plan->kernel->run(&unit, (char *)scratch + plan->rows_bytes + plan->details_bytes);
+    if (ref->tiles > 0)
+        become_piece(&unit, work, ref);
+    plan->kernel->run(&unit, kernel_scratch(plan, scratch));
+    if (ref->tiles > 0)
+        finish_piece(work, ref, scratch);
 }
 
 /* Rows first … last - 1 of the output. Rows without gaps between them are one piece, which the C library clears without reading it
@@ -368,7 +428,8 @@ static int64_t unit_multiply_adds(const struct attend__unit_work *work, const st
     if (ref->kv_head == ATTEND__CLEAR_UNIT)
         return 0;
     const struct attend__problem *problem = &work->plan->problem;
-    return (int64_t)(attend__unit_pairs(problem, &work->schedule.items[ref->item], ref->first, ref->rows) *
+    const double share = ref->tiles > 0 ? (double)ref->tiles / (double)work->schedule.splits[ref->split].tiles : 1.0;
+    return (int64_t)(attend__unit_pairs(problem, &work->schedule.items[ref->item], ref->first, ref->rows) * share *
                      (double)(problem->d_k + problem->d_v));
 }
 
@@ -387,6 +448,8 @@ void attend__unit_run(const struct attend__unit_work *work, int64_t unit, int64_
 
 void attend__unit_begin(const struct attend__unit_work *work)
 {
+    for (int64_t split = 0; split < work->schedule.split_count; split++)
+        work->schedule.waiting[split] = work->schedule.splits[split].pieces;
     if (!work->progress)
         return;
     int64_t total = 0;

@@ -14,7 +14,7 @@ struct attend__unit_work {
     struct attend__halt *halt; /* NULL: the run goes to its end */
 };
 
-/* Announces the run to work->progress; before the first unit. */
+/* Before the first unit: announces the run to work->progress, and says which pieces are waited for. */
 void attend__unit_begin(const struct attend__unit_work *work);
 
 /* The unit as the kernel sees it: its rows, and their details if there are any, are described at the start of a member's scratch. What

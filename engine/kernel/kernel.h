@@ -85,6 +85,11 @@ struct attend__unit {
     bool partial;                  /* output is the partial's A; details have largest and total */
     bool resume;                   /* likewise, and they say with what the rows begin */
     bool diagnosed;                /* some details have scores or weights */
+    float *slots;                  /* where partials are left, or found: attend__slot_floats each, in the order of their keys; NULL: rows are
+                                      finished. Written by run: one of all tiles, or with `apart` one of each tile from `low` on, whose totals
+                                      are 0 before */
+    int64_t slot_count;            /* for join */
+    bool apart;
     int64_t rows;                  /* 1 … ATTEND__UNIT_ROWS_MOST */
     struct attend__places key, value; /* of key 0 on; keys from `high` on are never read */
     int64_t d_k, d_v;
@@ -117,6 +122,18 @@ struct attend__finish {
     float *largest, *total; /* of the partial */
 };
 
+/* A slot holds the partials of some rows over the same keys: largest[rows], total[rows], each with room for a vector more, and
+ * sum[rows][width], width the next multiple of ATTEND__LANES from d_v on. */
+static inline int64_t attend__slot_numbers(int64_t rows)
+{
+    return (rows + 2 * ATTEND__LANES - 1) / ATTEND__LANES * ATTEND__LANES;
+}
+
+static inline int64_t attend__slot_floats(int64_t rows, int64_t d_v)
+{
+    return 2 * attend__slot_numbers(rows) + rows * ((d_v + ATTEND__LANES - 1) / ATTEND__LANES * ATTEND__LANES);
+}
+
 struct attend__kernel {
     attend_isa isa;
     const char *name;
@@ -128,6 +145,9 @@ struct attend__kernel {
     /* Attends the unit's rows: output, LSE, and scores and weights for the keys inside each row's range. scratch is aligned to
      * 64 bytes. The floating-point state is that of fpstate.h. */
     void (*run)(const struct attend__unit *unit, void *scratch);
+
+    /* Folds the partials that pieces of the unit's keys left in its slots, and finishes the rows as run does. */
+    void (*join)(const struct attend__unit *unit, void *scratch);
 
     /* Adds the weights of the unit's rows, in their order, to details' sums. The rows' largest and total are known, and their keys lie
      * in one KV tile. */

@@ -84,6 +84,7 @@ const struct attend__kernel KERNEL_OBJECT(KERNEL_SUFFIX) = {
     .register_keys = PANEL_KEYS,
     .scratch_bytes = unit_scratch_bytes,
     .run = run_unit,
+    .join = join_unit,
     .sum_weights = sum_unit_weights,
     .fold = fold_partial,
     .finish = finish_partial,

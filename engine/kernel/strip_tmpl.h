@@ -138,17 +138,15 @@ static void sum_values(const struct attend__unit *unit, const struct scratch *sc
         redo_block(unit, &values[b], &strip->block[b]);
 }
 
+static struct partials partials_from(const struct partials *all, int64_t first)
+{
+    return (struct partials){ all->largest + first, all->total + first, all->sum + first * all->width, all->width };
+}
+
 /* What the strip's rows have so far; a unit of one tile needs no memory beyond the strip. */
 static struct partials strip_partials(const struct scratch *scratch, const struct tile *tile, int64_t first)
 {
-    if (tile->only)
-        return scratch->tile;
-    return (struct partials){
-        .largest = scratch->done.largest + first,
-        .total = scratch->done.total + first,
-        .sum = scratch->done.sum + first * scratch->done.width,
-        .width = scratch->done.width,
-    };
+    return tile->only ? scratch->tile : partials_from(&scratch->done, first);
 }
 
 static void attend_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, struct strip *strip)
@@ -207,13 +205,21 @@ static void look_ahead(struct tile *tile, const struct attend__unit *unit, int64
         plan_ahead(&tile->ahead, unit->next, unit->nexts, steps);
 }
 
+/* Slot number `slot` of the unit. */
+static struct partials slot_of(const struct attend__unit *unit, int64_t slot)
+{
+    const int64_t numbers = attend__slot_numbers(unit->rows);
+    float *memory = unit->slots + slot * attend__slot_floats(unit->rows, unit->d_v);
+    return (struct partials){ memory, memory + numbers, memory + 2 * numbers, attend__round_up(unit->d_v, ATTEND__LANES) };
+}
+
 typedef void (*strip_step)(const struct attend__unit *, const struct scratch *, struct tile *, struct strip *);
 typedef void (*strip_end)(const struct attend__unit *, const struct scratch *, const struct tile *, const struct strip *);
 
 /* Calls `visit` for every strip and every tile, tile by tile, between the lowest and the highest key that a row sees; and `finish`
  * for every strip after its last tile: results are then written while the next strip computes. Where nothing is in sight there is one
  * tile without keys, that rows are finished. */
-static void for_each_strip(const struct attend__unit *unit, const struct scratch *scratch, strip_step visit, strip_end finish)
+static void for_each_strip(const struct attend__unit *unit, struct scratch *scratch, strip_step visit, strip_end finish)
 {
     const int64_t first = unit->low / ATTEND__KV_TILE * ATTEND__KV_TILE, high = unit->high;
     const int64_t step = strip_rows(unit, high - first);
@@ -221,10 +227,12 @@ static void for_each_strip(const struct attend__unit *unit, const struct scratch
     struct tile tile; /* set by field: most of it is seldom used, and clearing it would show in short units */
     tile.first_key = first;
     tile.first = !unit->resume;
-    tile.only = high - first <= ATTEND__KV_TILE && !unit->diagnosed && !unit->resume;
+    tile.only = high - first <= ATTEND__KV_TILE && !unit->diagnosed && !unit->resume && !unit->slots;
     tile.alike = unit->alike;
     tile.flows = keys_flow(unit);
     do {
+        if (unit->apart)
+            scratch->done = slot_of(unit, (tile.first_key - first) / ATTEND__KV_TILE);
         tile.keys = (int)attend__clamp(high - tile.first_key, 0, ATTEND__KV_TILE);
         tile.packed = 0;
         tile.values_packed = false;
@@ -245,7 +253,7 @@ static void for_each_strip(const struct attend__unit *unit, const struct scratch
                 finish(unit, scratch, &tile, &strip);
         }
         tile.first_key = next_tile(unit, tile.first_key);
-        tile.first = false;
+        tile.first = unit->apart;
     } while (tile.first_key < high);
 }
 

@@ -44,11 +44,32 @@ static void run_unit(const struct attend__unit *unit, void *memory)
 {
     struct scratch scratch;
     lay_out(&scratch, memory, unit->d_k, unit->d_v, unit->rows);
+    if (unit->slots)
+        scratch.done = slot_of(unit, 0);
     if (unit->resume)
         resume_rows(unit, &scratch);
-    for_each_strip(unit, &scratch, attend_strip, finish_strip);
+    for_each_strip(unit, &scratch, attend_strip, unit->slots ? NULL : finish_strip);
     if (unit->diagnosed)
         for_each_strip(unit, &scratch, diagnose_strip, NULL);
+}
+
+/* What rows resume from is in the first slot. A fold into nothing is a copy. */
+static void join_unit(const struct attend__unit *unit, void *memory)
+{
+    struct scratch scratch;
+    const struct tile tile = { .only = false };
+    lay_out(&scratch, memory, unit->d_k, unit->d_v, unit->rows);
+    memset(scratch.done.total, 0, (size_t)unit->rows * sizeof *scratch.done.total);
+    struct strip strip;
+    for (strip.first = 0; strip.first < unit->rows; strip.first += strip.rows) {
+        strip.rows = (int)attend__min(unit->rows - strip.first, STRIP_ROWS);
+        const struct partials into = partials_from(&scratch.done, strip.first);
+        for (int64_t s = 0; s < unit->slot_count; s++) {
+            const struct partials all = slot_of(unit, s), part = partials_from(&all, strip.first);
+            merge_tile(strip.rows, unit->d_v, &into, &part);
+        }
+        finish_strip(unit, &scratch, &tile, &strip);
+    }
 }
 
 static void sum_unit_weights(const struct attend__unit *unit, void *memory)

@@ -30,17 +30,19 @@ attend_status attend__plan_make(struct attend__plan *plan, const struct attend__
 {
     *plan = (struct attend__plan){ .problem = *problem, .kernel = kernel, .threads = threads };
     plan->unit_rows = attend__unit_rows(problem, l2_bytes);
-    plan->unit_capacity = attend__units_capacity(problem, threads, plan->unit_rows);
     const size_t kernel_bytes = kernel->scratch_bytes(problem->d_k, problem->d_v, plan->unit_rows);
     size_t ignored;
     const bool fits =
-        kernel_bytes > 0 && plan->unit_capacity >= 0 &&
+        kernel_bytes > 0 && attend__units_room(&plan->room, problem, threads, plan->unit_rows) &&
         add_part(&plan->scratch_bytes, &plan->rows_bytes, plan->unit_rows, sizeof(struct attend__row)) &&
         add_part(&plan->scratch_bytes, &plan->details_bytes, plan->unit_rows, sizeof(struct attend__row_details)) &&
         add_part(&plan->scratch_bytes, &ignored, 1, kernel_bytes) &&
         add_part(&plan->scratch_bytes, &plan->sums_bytes, problem->key_sums ? problem->group : 0, ATTEND__KV_TILE * sizeof(float)) &&
         add_part(&plan->workspace_bytes, &plan->items_bytes, problem->batch, sizeof(struct attend__item)) &&
-        add_part(&plan->workspace_bytes, &plan->units_bytes, plan->unit_capacity, sizeof(struct attend__unit_ref)) &&
+        add_part(&plan->workspace_bytes, &plan->units_bytes, plan->room.units, sizeof(struct attend__unit_ref)) &&
+        add_part(&plan->workspace_bytes, &plan->splits_bytes, plan->room.splits, sizeof(struct attend__split)) &&
+        add_part(&plan->workspace_bytes, &plan->waiting_bytes, plan->room.splits, sizeof(int64_t)) &&
+        add_part(&plan->workspace_bytes, &plan->slots_bytes, plan->room.slot_floats, sizeof(float)) &&
         add_part(&plan->workspace_bytes, &plan->partials_bytes, partials_lines(problem), 2 * (size_t)ATTEND__ALIGNMENT) &&
         add_part(&plan->workspace_bytes, &ignored, 1, plan->scratch_bytes) && plan->workspace_bytes <= INT64_MAX;
     if (!fits)
@@ -58,6 +60,12 @@ void *attend__plan_lay_out(const struct attend__plan *plan, void *workspace, str
     memory += plan->items_bytes;
     schedule->units = (struct attend__unit_ref *)memory;
     memory += plan->units_bytes;
+    schedule->splits = (struct attend__split *)memory;
+    memory += plan->splits_bytes;
+    schedule->waiting = (int64_t *)memory;
+    memory += plan->waiting_bytes;
+    schedule->slots = (float *)memory;
+    memory += plan->slots_bytes;
     schedule->maximum = plan->problem.key_sums ? (float *)memory : NULL;
     schedule->total = plan->problem.key_sums ? (float *)(memory + plan->partials_bytes / 2) : NULL;
     return memory + plan->partials_bytes;
@@ -65,5 +73,5 @@ void *attend__plan_lay_out(const struct attend__plan *plan, void *workspace, str
 
 void attend__plan_cut(const struct attend__plan *plan, const struct attend__call *call, struct attend__schedule *schedule)
 {
-    attend__units_cut(schedule, &plan->problem, call, plan->threads, plan->unit_rows, plan->unit_capacity);
+    attend__units_cut(schedule, &plan->problem, call, plan->threads, plan->unit_rows, &plan->room);
 }

@@ -11,14 +11,14 @@ struct attend__plan {
     const struct attend__kernel *kernel;
     int threads;             /* members that units are cut for; at least 1 */
     int64_t unit_rows;       /* of a full unit */
-    int64_t unit_capacity;
+    struct attend__cut_room room;
     size_t rows_bytes;       /* of the row descriptions that precede the kernel's own scratch */
     size_t details_bytes;    /* of their details, which follow them */
     size_t sums_bytes;       /* of one tile's key sums of a group's heads, which come last */
     size_t scratch_bytes;    /* of one member: rows, details, the kernel's, sums */
-    size_t items_bytes, units_bytes;
+    size_t items_bytes, units_bytes, splits_bytes, waiting_bytes, slots_bytes;
     size_t partials_bytes;   /* of M and L of every row, half each; 0 without problem.key_sums */
-    size_t workspace_bytes;  /* of one run: items, units, partials, and a member's scratch for running in the caller */
+    size_t workspace_bytes;  /* of one run: items, units, splits, partials, slots, and a member's scratch for running in the caller */
 };
 
 /* For cores with second-level caches of l2_bytes, 0 for not known. Fails with ARGUMENT when the memory's size does not fit. */

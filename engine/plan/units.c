@@ -13,6 +13,8 @@ enum {
     PIECEMEAL_UNITS = 2,
     PIECES = 4,
     PACKING_ROWS = 6,     /* packing a key costs about as much as this many rows' work on it */
+    SPLIT_ROWS_MOST = 128, /* of units that are cut by keys: a partial is rows / 1024 of the keys and values that it stands for */
+    SLOT_BYTES_LEAST = 16 << 20, SLOT_BYTES_PER_THREAD = 1 << 20, /* for partials, at most */
     BUCKETS_PER_DOUBLING = 4,
     BUCKETS = 64 * BUCKETS_PER_DOUBLING
 };
@@ -77,19 +79,55 @@ static int64_t most_clearing(const struct attend__problem *problem, int64_t batc
     return problem->packed_queries ? 0 : batch * problem->heads; /* fits likewise */
 }
 
-int64_t attend__units_capacity(const struct attend__problem *problem, int threads, int64_t unit_rows)
+int64_t attend__split_slots(const struct attend__split *split)
+{
+    return 1 + split->tiles - split->first_tiles;
+}
+
+/* A thread on its own has nothing to gain. */
+static bool may_split(const struct attend__problem *problem, const struct attend__call *call, int threads)
+{
+    const bool diagnosed = call && (call->scores.data || call->weights.data);
+    return threads > 1 && problem->keys > ATTEND__KV_TILE && !diagnosed;
+}
+
+/* Rows are split whose cost is more than a share of the whole: there are fewer of them than shares, and of their pieces twice as many
+ * at most. */
+static int64_t most_splits(const struct attend__problem *problem, int threads)
+{
+    return may_split(problem, NULL, threads) ? (int64_t)threads * UNITS_PER_THREAD : 0;
+}
+
+/* Room for the partials of as many splits as there may be, or of fewer where that would be out of proportion. */
+static int64_t most_slot_floats(const struct attend__problem *problem, int threads, int64_t units)
+{
+    const int64_t rows = attend__min(problem->rows * problem->group, SPLIT_ROWS_MOST);
+    const int64_t splits = attend__min(most_splits(problem, threads), units);
+    const int64_t tiles = attend__divide_up(problem->keys, ATTEND__KV_TILE);
+    const int64_t most = attend__max(SLOT_BYTES_LEAST, (int64_t)threads * SLOT_BYTES_PER_THREAD) / (int64_t)sizeof(float);
+    int64_t floats;
+    if (splits == 0 || rows == 0)
+        return 0;
+    if (__builtin_mul_overflow(splits * tiles, attend__slot_floats(rows, problem->d_v), &floats))
+        return most;
+    return attend__min(floats, most);
+}
+
+bool attend__units_room(struct attend__cut_room *room, const struct attend__problem *problem, int threads, int64_t unit_rows)
 {
     int64_t units = problem->kv_heads * most_full_units(problem, unit_rows);
     if (__builtin_mul_overflow(units, problem->packed_queries ? 1 : problem->batch, &units))
-        return -1;
+        return false;
     units = attend__max(units, (int64_t)threads * UNITS_PER_THREAD * 2);
-    const int64_t added = most_clearing(problem, problem->batch) + most_added(threads);
-    return __builtin_add_overflow(units, added, &units) ? -1 : units;
+    room->splits = most_splits(problem, threads);
+    room->slot_floats = most_slot_floats(problem, threads, units);
+    const int64_t added = most_clearing(problem, problem->batch) + most_added(threads) + 2 * room->splits;
+    return !__builtin_add_overflow(units, added, &room->units);
 }
 
 /* Full units unless that leaves threads without work: then halves, quarters and so on. */
 static int64_t choose_unit_rows(const struct attend__schedule *schedule, const struct attend__problem *problem,
-                                int64_t batch, int threads, int64_t unit_rows, int64_t capacity)
+                                int64_t batch, int threads, int64_t unit_rows, int64_t most_units)
 {
     int64_t rows = unit_rows;
     while (rows / 2 >= ATTEND__UNIT_ROWS_LEAST) {
@@ -98,7 +136,7 @@ static int64_t choose_unit_rows(const struct attend__schedule *schedule, const s
             now += item_units(problem, &schedule->items[b], rows);
             halved += item_units(problem, &schedule->items[b], rows / 2);
         }
-        if (now >= (int64_t)threads * UNITS_PER_THREAD || halved + most_clearing(problem, batch) > capacity)
+        if (now >= (int64_t)threads * UNITS_PER_THREAD || halved + most_clearing(problem, batch) > most_units)
             break;
         rows /= 2;
     }
@@ -147,6 +185,10 @@ static int bucket_of(double cost)
 struct placing {
     int64_t at[BUCKETS];
     struct attend__unit_ref *units; /* NULL while counting */
+    struct attend__split *splits;   /* likewise */
+    int64_t split_count, slot_floats; /* taken so far */
+    const struct attend__cut_room *room;
+    double share; /* units that cost more are split; 0: none is */
 };
 
 static void take_unit(struct placing *placing, int bucket, struct attend__unit_ref unit)
@@ -154,6 +196,33 @@ static void take_unit(struct placing *placing, int bucket, struct attend__unit_r
     if (placing->units)
         placing->units[placing->at[bucket]] = unit;
     placing->at[bucket]++;
+}
+
+/* Cuts the unit's keys into pieces of nearly equal size, about a share each, and hands these on; false where that is not possible. */
+static bool take_pieces(struct placing *placing, const struct attend__problem *problem, const struct attend__item *item,
+                        struct attend__unit_ref unit, double cost)
+{
+    const struct attend__range seen = attend__unit_union(problem, item, unit.first, unit.rows);
+    const int64_t begin = attend__shared_prefix(problem, item) > 0 ? 0 : seen.low / ATTEND__KV_TILE;
+    const int64_t tiles = attend__divide_up(seen.high, ATTEND__KV_TILE) - begin;
+    const int64_t pieces = attend__min((int64_t)(cost / placing->share) + 1, tiles);
+    if (unit.rows > SPLIT_ROWS_MOST || pieces < 2 || placing->split_count == placing->room->splits)
+        return false;
+    struct attend__split split = { unit.item, unit.kv_head, unit.first, unit.rows, begin, tiles, pieces, 0, placing->slot_floats };
+    split.first_tiles = attend__divide_up(tiles, pieces);
+    const int64_t floats = attend__split_slots(&split) * attend__slot_floats(unit.rows, problem->d_v);
+    if (floats > placing->room->slot_floats - placing->slot_floats)
+        return false;
+    placing->slot_floats += floats;
+    unit.split = placing->split_count++;
+    if (placing->splits)
+        placing->splits[unit.split] = split;
+    for (int64_t p = 0, left = tiles; p < pieces; p++, left -= unit.tiles) {
+        unit.tiles = attend__divide_up(left, pieces - p);
+        unit.tile = begin + tiles - left;
+        take_unit(placing, bucket_of(cost * (double)unit.tiles / (double)tiles), unit);
+    }
+    return true;
 }
 
 /* As many units as full ones would be, but of nearly equal size. */
@@ -171,7 +240,7 @@ static void take_clear_units(struct placing *placing, const struct attend__probl
         return;
     const int bucket = bucket_of((double)(call->rows - item->rows));
     for (int64_t head = 0; head < problem->heads; head++)
-        take_unit(placing, bucket, (struct attend__unit_ref){ b, ATTEND__CLEAR_UNIT, head, 0 });
+        take_unit(placing, bucket, (struct attend__unit_ref){ .item = b, .kv_head = ATTEND__CLEAR_UNIT, .first = head });
 }
 
 static int64_t piece_of(int64_t step)
@@ -186,7 +255,7 @@ static void take_item(struct placing *placing, const struct attend__schedule *sc
                       const struct attend__call *call, int64_t b, struct tail *tail)
 {
     enum { REMEMBERED = 64 };
-    int buckets[REMEMBERED];
+    double costs[REMEMBERED];
     const struct attend__item *item = &schedule->items[b];
     const int64_t rows = item->rows * problem->group, step = even_step(rows, schedule->unit_rows);
     const int64_t tail_begins = attend__max(attend__divide_up(rows, step) - tail->units, 0) * step;
@@ -199,10 +268,12 @@ static void take_item(struct placing *placing, const struct attend__schedule *sc
         int64_t count;
         for (int64_t first = 0, n = 0; first < rows; first += count, n++) {
             count = attend__min(first < pieces_begin ? step : piece_of(step), rows - first);
-            const int bucket = known && n < REMEMBERED ? buckets[n] : bucket_of(unit_cost(problem, item, first, count));
+            const double cost = known && n < REMEMBERED ? costs[n] : unit_cost(problem, item, first, count);
+            const struct attend__unit_ref unit = { .item = b, .kv_head = head, .first = first, .rows = count };
             if (n < REMEMBERED)
-                buckets[n] = bucket;
-            take_unit(placing, bucket, (struct attend__unit_ref){ b, head, first, count });
+                costs[n] = cost;
+            if (placing->share == 0 || cost <= placing->share || !take_pieces(placing, problem, item, unit, cost))
+                take_unit(placing, bucket_of(cost), unit);
         }
     }
     take_clear_units(placing, problem, call, item, b);
@@ -215,8 +286,25 @@ static void take_items(struct placing *placing, const struct attend__schedule *s
         take_item(placing, schedule, problem, call, b, &tail);
 }
 
+/* The cost above which rows are split: a fair share of all, by as many as there should be units at least. */
+static double split_share(const struct attend__schedule *schedule, const struct attend__problem *problem,
+                          const struct attend__call *call, int threads)
+{
+    double cost = 0;
+    if (!may_split(problem, call, threads))
+        return 0;
+    for (int64_t b = 0; b < call->batch; b++) {
+        const struct attend__item *item = &schedule->items[b];
+        const int64_t units = attend__divide_up(item->rows * problem->group, schedule->unit_rows);
+        if (units > 0)
+            cost += attend__range_pairs(problem, item, 0, item->rows) * (double)problem->group +
+                    PACKING_ROWS * (double)units * (double)item->keys;
+    }
+    return cost * (double)problem->kv_heads / ((double)threads * UNITS_PER_THREAD);
+}
+
 void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,
-                       const struct attend__call *call, int threads, int64_t unit_rows, int64_t capacity)
+                       const struct attend__call *call, int threads, int64_t unit_rows, const struct attend__cut_room *room)
 {
     double pairs = 0;
     int64_t heads = 0; /* that have rows */
@@ -226,9 +314,9 @@ void attend__units_cut(struct attend__schedule *schedule, const struct attend__p
         pairs += attend__range_pairs(problem, &schedule->items[b], 0, schedule->items[b].rows);
     }
     schedule->work = pairs * (double)problem->heads * (double)(problem->d_k + problem->d_v);
-    schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, unit_rows, capacity);
+    schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, unit_rows, room->units);
 
-    struct placing placing = { .units = NULL };
+    struct placing placing = { .units = NULL, .room = room, .share = split_share(schedule, problem, call, threads) };
     take_items(&placing, schedule, problem, call, tail_of(heads, threads));
     int64_t total = 0;
     for (int i = 0; i < BUCKETS; i++) {
@@ -237,6 +325,9 @@ void attend__units_cut(struct attend__schedule *schedule, const struct attend__p
         total += size;
     }
     placing.units = schedule->units;
+    placing.splits = schedule->splits;
+    placing.split_count = placing.slot_floats = 0;
     take_items(&placing, schedule, problem, call, tail_of(heads, threads));
     schedule->count = total;
+    schedule->split_count = placing.split_count;
 }
