@@ -11,7 +11,7 @@
 static const size_t tensor_alignment = 4096;
 
 /* Numbers of the generator beyond those of the tensors. */
-enum { NUMBERS_SINKS = PROBLEM_TENSORS, NUMBERS_BIAS_HIDDEN };
+enum { NUMBERS_SINKS = PROBLEM_TENSORS, NUMBERS_BIAS_HIDDEN, NUMBERS_PAGES };
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
@@ -116,9 +116,11 @@ static bool set_offsets(struct problem_data *data, const struct problem_string *
         if (__builtin_add_overflow(keys[item], problem_string_length(string, item), &keys[item + 1]) ||
             __builtin_add_overflow(rows[item], problem_string_rows(string, item), &rows[item + 1]))
             return false;
-    data->args.key_offsets = keys;
     data->args.query_offsets = rows;
-    data->problem.keys = keys[string->batch];
+    if (string->page == 0) {
+        data->args.key_offsets = keys;
+        data->problem.keys = keys[string->batch];
+    }
     data->problem.rows = rows[string->batch];
     return true;
 }
@@ -141,6 +143,52 @@ static bool set_heads(struct problem_data *data, const struct problem_string *st
     return !string->alibi || attend_alibi_slopes(string->heads, slopes) == ATTEND_OK;
 }
 
+static int64_t item_pages(const struct problem_string *string, int64_t item)
+{
+    const int64_t keys = string->left ? string->keys : problem_string_length(string, item); /* padding on the left has places, too */
+    return keys / string->page + (keys % string->page != 0);
+}
+
+/* Pages in an order that prefetching hardware cannot guess, as in a cache after a while. */
+static void shuffle(int32_t *numbers, int64_t count, uint64_t key)
+{
+    for (int64_t i = count - 1; i > 0; i--) {
+        const int64_t other = (int64_t)(mix_bits(key + (uint64_t)i * counter_step) % (uint64_t)(i + 1));
+        const int32_t number = numbers[i];
+        numbers[i] = numbers[other];
+        numbers[other] = number;
+    }
+}
+
+/* A table for each item, as long as that of the longest; false: no memory. */
+static bool set_tables(struct problem_data *data, const struct problem_string *string)
+{
+    int64_t longest = 0;
+    for (int64_t item = 0; item < string->batch; item++) {
+        const int64_t pages = item_pages(string, item);
+        longest = pages > longest ? pages : longest;
+        data->pages += pages;
+    }
+    if (data->pages > INT32_MAX)
+        return false;
+    int32_t *numbers = calloc((size_t)data->pages + 1, sizeof *numbers);
+    data->tables = calloc((size_t)string->batch * (size_t)longest + 1, sizeof *data->tables);
+    if (numbers && data->tables) {
+        for (int64_t n = 0; n < data->pages; n++)
+            numbers[n] = (int32_t)n;
+        shuffle(numbers, data->pages, tensor_key(data->seed, NUMBERS_PAGES));
+        const int32_t *next = numbers;
+        for (int64_t item = 0; item < string->batch; item++)
+            for (int64_t n = 0; n < item_pages(string, item); n++)
+                data->tables[item * longest + n] = *next++;
+    }
+    data->args.block_tables = data->tables;
+    data->args.table_stride = longest;
+    data->args.pages = data->pages;
+    free(numbers);
+    return numbers && data->tables;
+}
+
 static bool make_arrays(struct problem_data *data, const struct problem_string *string)
 {
     data->arrays = calloc((size_t)string->batch + 1, ARRAYS * sizeof *data->arrays);
@@ -151,10 +199,14 @@ static bool make_arrays(struct problem_data *data, const struct problem_string *
         data->args.positions = set_equal(data, ARRAY_POSITIONS, string->position);
     if (string->prefix > 0)
         data->args.prefix_lengths = set_equal(data, ARRAY_PREFIXES, string->prefix);
-    if (string->packed)
-        return set_offsets(data, string);
-    if (string->has_lengths)
+    if (string->page > 0 && !set_tables(data, string))
+        return false;
+    if (string->has_lengths && (string->page > 0 || !string->packed))
         set_ranges(data, string);
+    if (string->packed) {
+        data->args.query_starts = data->args.query_lengths = NULL;
+        return set_offsets(data, string);
+    }
     return true;
 }
 
@@ -170,9 +222,10 @@ static void find_extents(const struct problem_data *data, const struct problem_s
     const struct problem_axes *axes = tensor == PROBLEM_BIAS ? &string->bias : &string->visible;
     const int64_t widths[PROBLEM_TENSORS] = { p->d_k, p->d_k, p->d_v, p->d_v, 1, string->keysums ? p->keys : 0,
                                               string->bias.given ? p->keys : 0, string->visible.given ? p->keys : 0 };
-    extents[0] = string->packed ? 1 : p->batch;
+    const bool paged = of_keys && string->page > 0;
+    extents[0] = paged ? data->pages : string->packed ? 1 : p->batch;
     extents[1] = of_keys ? p->kv_heads : p->heads;
-    extents[2] = of_keys ? p->keys : tensor == PROBLEM_KEY_SUMS ? 1 : p->rows;
+    extents[2] = paged ? string->page : of_keys ? p->keys : tensor == PROBLEM_KEY_SUMS ? 1 : p->rows;
     extents[3] = widths[tensor];
     for (int axis = 0; tensor >= PROBLEM_BIAS && axis < 3; axis++)
         if (!axes->own[axis])
@@ -233,12 +286,31 @@ static bool lay_out(struct problem_data *data, const struct problem_string *stri
     return true;
 }
 
+/* The numbers that the same keys would have without pages. */
+static void fill_pages(struct problem_data *data, const struct problem_string *string, int tensor)
+{
+    float *pool = (float *)(void *)((char *)data->memory.data + data->offset[tensor]);
+    const uint64_t key = tensor_key(data->seed, tensor);
+    const int64_t width = tensor == PROBLEM_KEY ? string->d_k : string->d_v, heads = string->kv_heads;
+    for (int64_t item = 0; item < string->batch; item++)
+        for (int64_t j = 0; j < item_pages(string, item) * string->page && j < string->keys; j++)
+            for (int64_t head = 0; head < heads; head++) {
+                const int64_t page = data->tables[item * data->args.table_stride + j / string->page];
+                float *to = pool + ((page * heads + head) * string->page + j % string->page) * width;
+                const uint64_t index = (uint64_t)(((item * heads + head) * string->keys + j) * width);
+                for (int64_t d = 0; d < width; d++)
+                    to[d] = element_value(key, index + (uint64_t)d);
+            }
+}
+
 static void fill_inputs(struct problem_data *data, const struct problem_string *string)
 {
     const size_t keys = (size_t)data->problem.keys, *bytes = data->bytes;
     char *first = data->memory.data;
     for (int t = PROBLEM_QUERY; t <= PROBLEM_VALUE; t++)
         fill_tensor((float *)(void *)(first + data->offset[t]), bytes[t] / sizeof(float), data->seed, t);
+    for (int t = PROBLEM_KEY; data->pages > 0 && t <= PROBLEM_VALUE; t++)
+        fill_pages(data, string, t);
     if (string->full) {
         memset(first + data->offset[PROBLEM_BIAS], 0, bytes[PROBLEM_BIAS]);
         memset(first + data->offset[PROBLEM_VISIBLE], string->bits ? 0xff : 1, bytes[PROBLEM_VISIBLE]);
@@ -281,7 +353,10 @@ static attend_problem describe_problem(const struct problem_string *string)
     if (string->has_position)
         problem.diagonal = ATTEND_DIAGONAL_POSITION;
     if (string->packed)
-        problem.flags |= ATTEND_PACKED_QUERIES | ATTEND_PACKED_KEYS;
+        problem.flags |= ATTEND_PACKED_QUERIES | (string->page > 0 ? 0 : ATTEND_PACKED_KEYS);
+    if (string->page > 0)
+        problem.flags |= ATTEND_PAGED_KEYS;
+    problem.page_keys = string->page;
     if (string->keysums)
         problem.flags |= ATTEND_KEY_SUMS;
     if (string->has_scale)
@@ -356,6 +431,7 @@ bool problem_data_make(struct problem_data *data, const struct problem_string *s
 void problem_data_release(struct problem_data *data)
 {
     page_memory_unmap(&data->memory);
+    free(data->tables);
     free(data->arrays);
     free(data->head_numbers);
     memset(data, 0, sizeof *data);

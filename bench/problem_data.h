@@ -1,6 +1,7 @@
 /* Tensors for a problem string: memory in the pages it asks for, filled from (seed, tensor, element) alone with integer
  * arithmetic and one multiplication, so that every compiler and machine makes the same bits. Layout is
- * [batch][head][row][width], or [head][row][width] with the rows of all items where they are packed; padding holds finite
+ * [batch][head][row][width], or [head][row][width] with the rows of all items where they are packed; keys and values also
+ * [page][head][token][width]; padding holds finite
  * numbers like everything else. Runs nothing. */
 #ifndef BENCH_PROBLEM_DATA_H
 #define BENCH_PROBLEM_DATA_H
@@ -24,6 +25,8 @@ struct problem_data {
     size_t offset[PROBLEM_TENSORS]; /* bytes from the start of a set */
     size_t bytes[PROBLEM_TENSORS];
     size_t set_bytes;
+    int32_t *tables;     /* the items' block tables, where keys lie in pages */
+    int64_t pages;       /* of all items; 0: keys do not lie in pages */
     int64_t *arrays;     /* of items, for args to point into */
     float *head_numbers; /* likewise of heads */
 };

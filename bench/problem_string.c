@@ -504,8 +504,6 @@ const char *problem_string_unsupported(const struct problem_string *problem)
         return problem->dtype == ATTEND_BF16 ? "bf16" : "f16";
     if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
         return problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? "exact" : "fast";
-    if (problem->page != 0)
-        return "page";
     return NULL;
 }
 

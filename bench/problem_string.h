@@ -11,7 +11,7 @@
  *     window=L,R                   -1: unbounded
  *     lengths=A..B                 item i of b has round(A + (B - A)·i/(b - 1)) keys, and as many rows where q = k
  *     left                         padding on the left
- *     packed                       rows and keys of all items one after the other, without padding
+ *     packed                       rows and keys of all items one after the other, without padding; with page= rows alone
  *     position=N                   every item's first row at key N
  *     prefix=N                     every item's first N keys are visible to all rows, whatever causal and window say
  *     scale=X | softcap=X          1/sqrt(d), and none, unless told
@@ -19,7 +19,7 @@
  *     visible | bits (=AXES)       a tensor of bytes | bits that hides about 1 in 8 keys, never key 0; the same keys
  *     full                         bias 0, nothing hidden: the cost of the option
  *     alibi, sinks, keysums        the usual slopes; a sink a head; the sum of weights of every key
- *     page=N
+ *     page=N                       keys and values in pages of N keys, in no order: [page][kv head][token][d]
  *     memory=huge | small          pages of the operating system, huge unless told
  *     seed=N                       1 unless told
  *

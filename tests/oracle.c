@@ -47,6 +47,17 @@ static double read_float(const attend_tensor *tensor, int64_t item, int64_t head
                 feature * tensor->stride[3]];
 }
 
+/* Where keys lie in pages, the item's block table tells which. */
+static double read_cache(const struct place *place, const attend_tensor *tensor, int64_t key, int64_t feature)
+{
+    const attend_args *args = place->args;
+    if (!(place->problem->flags & ATTEND_PAGED_KEYS))
+        return read_float(tensor, place->kv_item, place->kv_head, key, feature);
+    const int64_t page_keys = place->problem->page_keys;
+    const int32_t page = args->block_tables[place->item * args->table_stride + key / page_keys];
+    return read_float(tensor, page, place->kv_head, key % page_keys, feature);
+}
+
 static bool read_visible(const attend_tensor *tensor, int64_t item, int64_t head, int64_t row, int64_t column)
 {
     const unsigned char *data = tensor->data;
@@ -136,7 +147,7 @@ static double find_score(const struct place *place, int64_t key, double *reach)
     double sum = 0.0, sum_of_sizes = 0.0;
     for (int64_t d = 0; d < place->problem->d_k; d++) {
         double product = read_float(place->args->query, place->tensor_item, place->head, place->row, d) *
-                         read_float(place->args->key, place->kv_item, place->kv_head, key, d);
+                         read_cache(place, place->args->key, key, d);
         sum += product;
         sum_of_sizes += fabs(product);
     }
@@ -199,7 +210,7 @@ static double find_output(const struct place *place, const double *weights, cons
     for (int64_t j = 0; j < place->keys; j++) {
         if (!seen[j])
             continue;
-        double value = read_float(place->args->value, place->kv_item, place->kv_head, j, d);
+        double value = read_cache(place, place->args->value, j, d);
         sum += isfinite(value) ? weights[j] * value : (double)NAN;
     }
     return sum;
@@ -211,7 +222,7 @@ static double find_value_max(const struct place *place, const bool *seen)
     double largest = 0.0;
     for (int64_t j = 0; j < place->keys; j++)
         for (int64_t d = 0; seen[j] && d < place->problem->d_v; d++) {
-            double size = fabs(read_float(place->args->value, place->kv_item, place->kv_head, j, d));
+            double size = fabs(read_cache(place, place->args->value, j, d));
             if (isfinite(size))
                 largest = fmax(largest, size);
         }
