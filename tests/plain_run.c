@@ -26,6 +26,12 @@ static attend_tensor tensor_of(const attend_tensor *tensor, int64_t item)
     return own;
 }
 
+/* An item's block table; the pages are everybody's. */
+static const int32_t *table_of(const attend_args *args, int64_t item)
+{
+    return args->block_tables ? args->block_tables + item * args->table_stride : NULL;
+}
+
 /* A packed item as the range of rows and keys that it is; the rows of others stay. */
 static attend_status run_packed_item(attend_engine *engine, const struct problem_data *data, int64_t item)
 {
@@ -36,7 +42,8 @@ static attend_status run_packed_item(attend_engine *engine, const struct problem
     problem.flags &= ~(ATTEND_PACKED_QUERIES | ATTEND_PACKED_KEYS);
     problem.flags |= ATTEND_KEEP_PADDING_ROWS;
     args.query_starts = args.query_offsets + item;
-    args.key_starts = args.key_offsets + item;
+    args.key_starts = args.key_offsets ? args.key_offsets + item : entry_of(args.key_starts, item);
+    args.block_tables = table_of(&args, item);
     args.query_lengths = &rows;
     args.key_lengths = &keys;
     args.query_offsets = args.key_offsets = NULL;
@@ -55,8 +62,11 @@ static attend_status run_item(attend_engine *engine, const struct problem_data *
     attend_args args = data->args;
     attend_tensor tensors[PROBLEM_TENSORS];
     problem.batch = 1;
-    for (int t = 0; t < PROBLEM_TENSORS; t++)
-        tensors[t] = tensor_of(&data->tensors[t], item);
+    for (int t = 0; t < PROBLEM_TENSORS; t++) {
+        const bool in_pages = args.block_tables && (t == PROBLEM_KEY || t == PROBLEM_VALUE);
+        tensors[t] = tensor_of(&data->tensors[t], in_pages ? 0 : item);
+    }
+    args.block_tables = table_of(&args, item);
     args.query = &tensors[PROBLEM_QUERY];
     args.key = &tensors[PROBLEM_KEY];
     args.value = &tensors[PROBLEM_VALUE];
