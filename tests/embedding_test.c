@@ -355,8 +355,8 @@ static void check_explained(bool windowed)
     cr_expect(explanation.visible_pairs >= visible);
     double width = (double)(sample.problem.d_k + sample.problem.d_v);
     cr_expect(explanation.multiply_adds == explanation.visible_pairs * width);
-    cr_expect(explanation.inline_limit > 0);
-    cr_expect((explanation.multiply_adds < (double)explanation.inline_limit) == (explanation.inline_run == 1));
+    cr_expect(explanation.inline_limit > 0 && explanation.work >= explanation.multiply_adds);
+    cr_expect((explanation.work < (double)explanation.inline_limit) == (explanation.inline_run == 1));
     cr_expect(explanation.unit_rows <= explanation.unit_rows_most && explanation.padding_units < explanation.units);
     attend_plan_destroy(plan);
     attend_engine_destroy(engine);

@@ -41,7 +41,7 @@ attend explain b4.h2.q100.k100.d64:causal:lengths=40..100
 check "explain: pairs of lengths and causal" says "80.0 k padded" "21.9 k visible" "2.8 M multiply-adds" \
     "46.0 % of the padded pairs: outside lengths=40..100" "keys after the causal diagonal" "bottom-right" \
     "6 units only clear the padding rows" "KV tiles of 512 keys"
-test $team = no || check "explain: the threshold of the team" says "the job has 2.8 M multiply-adds, the threshold is"
+test $team = no || check "explain: the threshold of the team" says "the job is worth 3.8 M multiply-adds, reading keys included;" "the threshold is"
 attend explain b1.h2.q8.k8.d4 --isa portable
 check "explain: a small job runs inline" says "in the calling thread" "128 padded, 128 computed, 128 visible" \
     "portable: asked for with --isa" "nothing: every row sees every key" "why inline"
@@ -102,7 +102,8 @@ visible = 2 * sum(x * (x + 1) // 2 for x in n)
 assert plan["pairs"]["padded"] == 80000 and plan["pairs"]["visible"] == visible
 assert visible <= plan["pairs"]["computed"] <= 2 * sum(x * x for x in n)
 assert plan["multiply_adds"] == visible * 128 and plan["inline_limit"] > 0
-assert plan["inline"] is (plan["threads"] == 0 or visible * 128 < plan["inline_limit"])
+assert plan["work"] >= visible * 128 and plan["pieces"] == 0
+assert plan["inline"] is (plan["threads"] == 0 or plan["work"] < plan["inline_limit"])
 assert plan["padding_units"] == 3 * 2 < plan["units"] and plan["blocks"]["kv_tile"] == 512
 assert sum(plan["tiles"].values()) == plan["units"] - plan["padding_units"]
 assert plan["workspace_bytes"] > plan["scratch_bytes"] > 0

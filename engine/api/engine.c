@@ -184,9 +184,9 @@ int attend__engine_threads(const attend_engine *engine)
     return engine->team ? attend__team_size(engine->team) : 1;
 }
 
-bool attend__engine_runs_inline(const attend_engine *engine, double work)
+bool attend__engine_runs_inline(const attend_engine *engine, double cost)
 {
-    return !engine->team || work < (double)engine->inline_work;
+    return !engine->team || cost < (double)engine->inline_work;
 }
 
 static int count_mask(const attend_engine *engine)

@@ -43,8 +43,8 @@ attend_status attend__engine_plan(attend_engine *engine, struct attend__plan *pl
 /* Runs a checked plan on its engine. */
 attend_status attend__engine_run(attend_engine *engine, const struct attend__plan *plan, const attend_args *args);
 
-/* Would a job of so many multiply-adds run in the caller? */
-bool attend__engine_runs_inline(const attend_engine *engine, double work);
+/* Would a job of such a cost (attend__schedule) run in the caller? */
+bool attend__engine_runs_inline(const attend_engine *engine, double cost);
 
 /* Team members, or 1 where the caller does the work: what units are cut for. */
 int attend__engine_threads(const attend_engine *engine);

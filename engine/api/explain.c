@@ -130,6 +130,7 @@ static void explain_call(attend_explanation *explanation, const struct attend__p
             explanation->padding_units++;
             continue;
         }
+        explanation->pieces += unit->tiles > 0;
         if (unit->tiles > 0 && unit->tile > schedule->splits[unit->split].tile)
             continue; /* the first piece counts for all */
         explanation->computed_pairs += count_computed(plan, &schedule->items[unit->item], unit);
@@ -172,10 +173,11 @@ attend_status attend_plan_explain(const attend_plan *object, const attend_args *
         .register_keys = plan->kernel->register_keys,
         .unit_rows = schedule.unit_rows,
         .units = schedule.count,
-        .inline_run = attend__engine_runs_inline(engine, schedule.work),
+        .inline_run = attend__engine_runs_inline(engine, schedule.cost),
         .workspace_bytes = (int64_t)plan->workspace_bytes,
         .scratch_bytes = (int64_t)plan->scratch_bytes,
         .multiply_adds = schedule.work,
+        .work = schedule.cost,
         .inline_limit = engine->inline_work,
         .unit_rows_most = plan->unit_rows,
         .slow_path = engine->kernel_is_fallback ? "the portable kernel" : attend__call_slow_path(&call),

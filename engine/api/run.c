@@ -36,7 +36,7 @@ static void run_pass(attend_engine *engine, bool in_caller, struct attend__job *
 
 static void run_scheduled(attend_engine *engine, struct attend__unit_work *work, void *scratch)
 {
-    const bool in_caller = attend__engine_runs_inline(engine, work->schedule.work);
+    const bool in_caller = attend__engine_runs_inline(engine, work->schedule.cost);
     atomic_fetch_add_explicit(&engine->jobs, 1, memory_order_relaxed);
     if (in_caller && work->schedule.count > 0)
         atomic_fetch_add_explicit(&engine->inline_jobs, 1, memory_order_relaxed);

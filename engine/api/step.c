@@ -276,4 +276,5 @@ void attend__step_schedule(const attend_step *step, struct attend__schedule *sch
     schedule->split_count = step->schedule.split_count;
     schedule->unit_rows = step->schedule.unit_rows;
     schedule->work = step->schedule.work;
+    schedule->cost = step->schedule.cost;
 }

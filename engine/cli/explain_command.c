@@ -184,6 +184,8 @@ static void put_work(json_t *document, const attend_explanation *plan)
     json_put(document, "pairs", pairs);
     json_put(document, "tiles", tiles);
     json_put(document, "multiply_adds", json_number(plan->multiply_adds));
+    json_put(document, "work", json_number(plan->work));
+    json_put(document, "pieces", json_integer(plan->pieces));
     json_put(document, "inline_limit", json_integer(plan->inline_limit));
 }
 

@@ -41,9 +41,9 @@ static void tell_place(struct text_line *line, const struct plan_view *view)
         text_add(line, "the engine has no team");
         return;
     }
-    text_add(line, "the job has ");
-    text_add_amount(line, plan->multiply_adds);
-    text_add(line, " multiply-adds, the threshold is ");
+    text_add(line, "the job is worth ");
+    text_add_amount(line, plan->work);
+    text_add(line, " multiply-adds, reading keys included; the threshold is ");
     text_add_amount(line, (double)plan->inline_limit);
     if (plan->inline_run)
         text_add(line, "; waking the team would cost more than it saves");
@@ -68,6 +68,9 @@ static void tell_units(struct text_line *line, const struct plan_view *view)
         text_add(line, ", halved down from %lld to have more of them to share", (long long)plan->unit_rows_most);
     if (view->threads > 1 && !plan->inline_run)
         text_add(line, ", the last ones in four, so that no thread waits long for another");
+    if (plan->pieces > 0)
+        text_add(line, "; %lld units take a part of the keys of their rows, which are too few to give every thread work",
+                 (long long)plan->pieces);
     if (plan->padding_units > 0)
         text_add(line, "; %lld units only clear the padding rows of a head", (long long)plan->padding_units);
 }

@@ -12,7 +12,7 @@ enum {
      * a piece at most. */
     PIECEMEAL_UNITS = 2,
     PIECES = 4,
-    PACKING_ROWS = 6,     /* packing a key costs about as much as this many rows' work on it */
+    PACKING_ROWS = 6,     /* to bring a key and to pack it costs about as much as this many rows' work on it */
     SPLIT_ROWS_MOST = 128, /* of units that are cut by keys: a partial is rows / 1024 of the keys and values that it stands for */
     SLOT_BYTES_LEAST = 16 << 20, SLOT_BYTES_PER_THREAD = 1 << 20, /* for partials, at most */
     BUCKETS_PER_DOUBLING = 4,
@@ -286,21 +286,22 @@ static void take_items(struct placing *placing, const struct attend__schedule *s
         take_item(placing, schedule, problem, call, b, &tail);
 }
 
-/* The cost above which rows are split: a fair share of all, by as many as there should be units at least. */
-static double split_share(const struct attend__schedule *schedule, const struct attend__problem *problem,
-                          const struct attend__call *call, int threads)
+/* Of all units, in pairs; what each of them packs is not less than this says. */
+static double whole_cost(const struct attend__schedule *schedule, const struct attend__problem *problem,
+                         const struct attend__call *call)
 {
     double cost = 0;
-    if (!may_split(problem, call, threads))
-        return 0;
     for (int64_t b = 0; b < call->batch; b++) {
         const struct attend__item *item = &schedule->items[b];
-        const int64_t units = attend__divide_up(item->rows * problem->group, schedule->unit_rows);
-        if (units > 0)
-            cost += attend__range_pairs(problem, item, 0, item->rows) * (double)problem->group +
-                    PACKING_ROWS * (double)units * (double)item->keys;
+        if (item->rows == 0)
+            continue;
+        const int64_t rows = item->rows * problem->group, units = attend__divide_up(rows, schedule->unit_rows);
+        const struct attend__range seen = attend__rows_union(problem, item, 0, item->rows);
+        const int64_t keys = attend__shared_prefix(problem, item) + seen.high - seen.low;
+        cost += attend__range_pairs(problem, item, 0, item->rows) * (double)problem->group +
+                PACKING_ROWS * (double)units * (double)keys;
     }
-    return cost * (double)problem->kv_heads / ((double)threads * UNITS_PER_THREAD);
+    return cost * (double)problem->kv_heads;
 }
 
 void attend__units_cut(struct attend__schedule *schedule, const struct attend__problem *problem,
@@ -316,7 +317,12 @@ void attend__units_cut(struct attend__schedule *schedule, const struct attend__p
     schedule->work = pairs * (double)problem->heads * (double)(problem->d_k + problem->d_v);
     schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, unit_rows, room->units);
 
-    struct placing placing = { .units = NULL, .room = room, .share = split_share(schedule, problem, call, threads) };
+    struct placing placing = { .units = NULL, .room = room, .share = 0 };
+    const double cost = whole_cost(schedule, problem, call);
+    schedule->cost = cost * (double)(problem->d_k + problem->d_v);
+    if (may_split(problem, call, threads)) /* what costs more than a fair share is, by as many as there should be units at least */
+        placing.share = cost / ((double)threads * UNITS_PER_THREAD);
+
     take_items(&placing, schedule, problem, call, tail_of(heads, threads));
     int64_t total = 0;
     for (int i = 0; i < BUCKETS; i++) {

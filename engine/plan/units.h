@@ -38,6 +38,7 @@ struct attend__schedule {
     float *slots;
     int64_t unit_rows;              /* of a full unit */
     double work;                    /* multiply-adds of the visible pairs */
+    double cost;                    /* the same, and what it takes to bring their keys and values */
     float *maximum, *total;         /* [call.batch][heads][call.rows] as the plan has room for: M and L of every row; NULL without
                                        problem.key_sums. The batch of packed queries is 1 */
 };

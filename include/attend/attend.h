@@ -191,7 +191,8 @@ typedef struct attend_engine_options {
     size_t cpu_count;
     attend_isa isa;           /* one that is not available is refused */
     int32_t slots;            /* jobs that may hold scratch at once; more callers wait. 0: 8. At most 1024 */
-    int64_t inline_work;      /* jobs below this many multiply-adds run in the caller; 0: the default; -1: never */
+    int64_t inline_work;      /* jobs below this much work run in the caller: their multiply-adds, and 6 times d_k + d_v of them for each
+                                 key that a kv head reads, about what memory takes; 0: the default; -1: never */
     int64_t spin_microseconds; /* how long an idle member, or a waiting caller, polls before it sleeps. 0: it sleeps at once.
                                  At most 1000000 */
     attend_allocate_fn allocate; /* both or neither */
@@ -472,12 +473,14 @@ typedef struct attend_explanation {
     int64_t workspace_bytes; /* per run */
     int64_t scratch_bytes;   /* per team member */
     double multiply_adds;    /* d_k + d_v for each pair that ranges, causal rule, window and prefix leave visible */
-    int64_t inline_limit;    /* jobs below so many multiply-adds run in the caller, and all do without a team; -1: never */
+    int64_t inline_limit;    /* jobs below so much `work` run in the caller, and all do without a team; -1: never */
     int64_t unit_rows_most;  /* unit_rows is this, or less to have several units for every member */
     int64_t padding_units;   /* of the units, those that clear the padding rows of a head */
     /* The struct of older headers ends here. */
     const char *slow_path;   /* what ATTEND_FAST_ONLY would refuse about the run, in a few words, valid as long as the library is
                                 loaded; NULL: nothing. Such runs are explained with the flag as well */
+    double work;             /* multiply_adds, and what it takes to read keys and values, as options.inline_work counts it */
+    int64_t pieces;          /* of the units, those that take a part of their rows' keys, so that all members have work */
 } attend_explanation;
 
 #ifdef __cplusplus
