@@ -180,7 +180,7 @@ static bool set_tables(struct problem_data *data, const struct problem_string *s
         const int32_t *next = numbers;
         for (int64_t item = 0; item < string->batch; item++)
             for (int64_t n = 0; n < item_pages(string, item); n++)
-                data->tables[item * longest + n] = *next++;
+                data->tables[item * longest + n] = item > 0 && n < string->shared / string->page && n < item_pages(string, 0) ? data->tables[n] : *next++;
     }
     data->args.block_tables = data->tables;
     data->args.table_stride = longest;
@@ -356,6 +356,8 @@ static attend_problem describe_problem(const struct problem_string *string)
         problem.flags |= ATTEND_PACKED_QUERIES | (string->page > 0 ? 0 : ATTEND_PACKED_KEYS);
     if (string->page > 0)
         problem.flags |= ATTEND_PAGED_KEYS;
+    if (string->shared > 0)
+        problem.flags |= ATTEND_SHARED_PREFIXES;
     problem.page_keys = string->page;
     if (string->keysums)
         problem.flags |= ATTEND_KEY_SUMS;

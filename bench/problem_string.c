@@ -179,6 +179,11 @@ static bool read_position(struct problem_string *problem, char *value)
     return read_size(value, size_limit, &problem->position);
 }
 
+static bool read_shared(struct problem_string *problem, char *value)
+{
+    return read_size(value, size_limit, &problem->shared);
+}
+
 static bool read_prefix(struct problem_string *problem, char *value)
 {
     return read_size(value, size_limit, &problem->prefix);
@@ -293,6 +298,7 @@ static const struct option_name {
     { "alibi", 17, NO_VALUE, read_alibi, "alibi takes no value" },
     { "sinks", 18, NO_VALUE, read_sinks, "sinks takes no value" },
     { "keysums", 19, NO_VALUE, read_keysums, "keysums takes no value" },
+    { "shared", 20, VALUE, read_shared, "shared=N needs a whole number from 0 to 2^40" },
 };
 
 enum { OPTION_COUNT = sizeof option_names / sizeof option_names[0] };
@@ -379,6 +385,8 @@ static bool check_options(const struct problem_string *problem, char *error, siz
         return failure_describe(error, size, "option 'packed' excludes the axis b: rows and keys of all items have axes of their own");
     if (problem->has_position && problem->causal == PROBLEM_CAUSAL_TOP_LEFT)
         return failure_describe(error, size, "option 'position' contradicts 'causal-top-left', which has position 0");
+    if (problem->shared > 0 && problem->page == 0)
+        return failure_describe(error, size, "option 'shared' needs page=N: only pages can be shared");
     if (problem->full && !problem->bias.given && !problem->visible.given)
         return failure_describe(error, size, "option 'full' needs bias, visible or bits");
     return true;
@@ -491,6 +499,8 @@ size_t problem_string_print(const struct problem_string *problem, char *buffer, 
     append_scores(problem, buffer, size, &length);
     if (problem->page != 0)
         append(buffer, size, &length, ":page=%lld", (long long)problem->page);
+    if (problem->shared != 0)
+        append(buffer, size, &length, ":shared=%lld", (long long)problem->shared);
     if (problem->small_pages)
         append(buffer, size, &length, ":memory=small");
     if (problem->seed != 1)

@@ -20,6 +20,7 @@
  *     full                         bias 0, nothing hidden: the cost of the option
  *     alibi, sinks, keysums        the usual slopes; a sink a head; the sum of weights of every key
  *     page=N                       keys and values in pages of N keys, in no order: [page][kv head][token][d]
+ *     shared=N                     with page=: the first N keys of all items are in the same pages, and computed once for all
  *     memory=huge | small          pages of the operating system, huge unless told
  *     seed=N                       1 unless told
  *
@@ -62,6 +63,7 @@ struct problem_string {
     bool bits, full; /* visible in bits; bias 0 and all visible */
     bool alibi, sinks, keysums;
     int64_t page;   /* keys of a page; 0: contiguous keys */
+    int64_t shared; /* keys in pages of all items */
     bool small_pages;
     uint64_t seed;
 };

@@ -116,6 +116,18 @@ static double count_padded(const struct attend__problem *problem, const struct a
     return (double)problem->heads * (double)rows * (double)keys;
 }
 
+/* Rows whose keys are cut, as if they were not; tiles of a cascade count for each of its items. */
+static void explain_split(attend_explanation *explanation, const struct attend__plan *plan, const struct attend__schedule *schedule,
+                          const struct attend__split *split)
+{
+    const struct attend__unit_ref unit = { .item = split->item, .kv_head = split->kv_head, .first = split->first, .rows = split->rows };
+    explanation->shared_tiles += split->items > 0 ? (split->items - 1) * split->tiles : 0;
+    if (split->items > 0)
+        return;
+    explanation->computed_pairs += count_computed(plan, &schedule->items[unit.item], &unit);
+    count_tiles(explanation, &plan->problem, &schedule->items[unit.item], &unit);
+}
+
 static void explain_call(attend_explanation *explanation, const struct attend__plan *plan, const struct attend__call *call,
                          const struct attend__schedule *schedule)
 {
@@ -124,15 +136,17 @@ static void explain_call(attend_explanation *explanation, const struct attend__p
         explanation->padded_pairs += count_padded(problem, call, &schedule->items[b]);
         explanation->visible_pairs += count_visible(problem, call, &schedule->items[b], b);
     }
+    for (int64_t i = 0; i < schedule->split_count; i++)
+        explain_split(explanation, plan, schedule, &schedule->splits[i]);
     for (int64_t i = 0; i < schedule->count; i++) {
         const struct attend__unit_ref *unit = &schedule->units[i];
         if (unit->kv_head == ATTEND__CLEAR_UNIT) {
             explanation->padding_units++;
             continue;
         }
-        explanation->pieces += unit->tiles > 0;
-        if (unit->tiles > 0 && unit->tile > schedule->splits[unit->split].tile)
-            continue; /* the first piece counts for all */
+        explanation->pieces += unit->tiles > 0 && unit->items == 0;
+        if (unit->tiles > 0)
+            continue; /* the split counts for all its pieces */
         explanation->computed_pairs += count_computed(plan, &schedule->items[unit->item], unit);
         count_tiles(explanation, problem, &schedule->items[unit->item], unit);
     }

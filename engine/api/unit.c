@@ -102,6 +102,20 @@ static void walk_on(struct walk *walk, bool to_next_row)
     walk->at += to_next_row ? walk->next_row : walk->next_head;
 }
 
+static struct attend__range piece_keys(const struct attend__unit_ref *ref)
+{
+    return (struct attend__range){ ref->tile * ATTEND__KV_TILE, (ref->tile + ref->tiles) * ATTEND__KV_TILE };
+}
+
+/* A cascade: the rows of its items see all of its tiles. */
+static void describe_shared_tiles(const struct attend__unit_ref *ref, struct attend__unit *unit)
+{
+    const struct attend__range keys = piece_keys(ref);
+    unit->low = keys.low;
+    unit->high = keys.high;
+    unit->alike = !unit->masked;
+}
+
 /* What the rows see together, and whether each of them sees all of that. The keys between the prefix and the union are seen by none. */
 static void describe_union(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__unit *unit)
 {
@@ -110,6 +124,10 @@ static void describe_union(const struct attend__unit_work *work, const struct at
     const struct attend__item_rows own = attend__unit_item_rows(problem, ref->first, ref->rows);
     const struct attend__range some = attend__rows_union(problem, item, own.first, own.count);
     const struct attend__range shared = attend__rows_shared(problem, item, own.first, own.count);
+    if (ref->items > 0) {
+        describe_shared_tiles(ref, unit);
+        return;
+    }
     unit->prefix = attend__shared_prefix(problem, item);
     unit->low = unit->prefix > 0 ? 0 : some.low;
     unit->high = attend__range_is_empty(some) ? unit->prefix : some.high;
@@ -120,8 +138,8 @@ static void describe_union(const struct attend__unit_work *work, const struct at
 }
 
 /* The unit's rows, and their details where there are any. */
-static void describe_rows(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__row *row,
-                          struct attend__row_details *details, bool alike)
+static void describe_rows_of_item(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__row *row,
+                                  struct attend__row_details *details, bool alike)
 {
     const struct attend__problem *problem = &work->plan->problem;
     const struct attend__call *call = &work->call;
@@ -146,6 +164,19 @@ static void describe_rows(const struct attend__unit_work *work, const struct att
             if (!alike)
                 range = attend__row_range(problem, item, i);
         }
+    }
+}
+
+static void describe_rows(const struct attend__unit_work *work, const struct attend__unit_ref *ref, struct attend__row *row,
+                          struct attend__row_details *details, bool alike)
+{
+    if (ref->items == 0)
+        describe_rows_of_item(work, ref, row, details, alike);
+    struct attend__unit_ref one = { .kv_head = ref->kv_head };
+    for (int64_t i = 0, first = 0; i < ref->items; i++, first += one.rows) {
+        one.item = ref->item + i;
+        one.rows = work->schedule.items[one.item].rows * work->plan->problem.group;
+        describe_rows_of_item(work, &one, row + first, details ? details + first : NULL, false);
     }
 }
 
@@ -176,15 +207,12 @@ static struct attend__region region_of(const struct attend__view *view, int64_t 
                                     view->stride[2] * size,        planes,        view->stride[1] * size };
 }
 
-static struct attend__range piece_keys(const struct attend__unit_ref *ref)
-{
-    return (struct attend__range){ ref->tile * ATTEND__KV_TILE, (ref->tile + ref->tiles) * ATTEND__KV_TILE };
-}
-
 /* Keys that the unit, or piece, sees. */
 static struct attend__range keys_of(const struct attend__problem *problem, const struct attend__item *item,
                                     const struct attend__unit_ref *ref)
 {
+    if (ref->items > 0)
+        return piece_keys(ref);
     const struct attend__range seen = attend__unit_union(problem, item, ref->first, ref->rows);
     if (ref->tiles == 0)
         return seen;
@@ -233,6 +261,8 @@ static int regions_of_next(const struct attend__unit_work *work, const struct at
         region[regions++] = region_of(&call->key, b, then->kv_head, first_key, count, 1, problem->d_k);
         region[regions++] = region_of(&call->value, b, then->kv_head, first_key, count, 1, problem->d_v);
     }
+    if (then->items > 0)
+        return regions; /* rows of several items are as many regions */
     if (call->query.stride[3] == 1)
         region[regions++] = region_of(&call->query, b, then->kv_head * group, first_row, own.count, group, problem->d_k);
     if (call->output.stride[3] == 1)
@@ -304,6 +334,10 @@ struct attend__unit attend__unit_describe(const struct attend__unit_work *work, 
         .diagnosed = call->scores.data || call->weights.data,
         .slots = NULL,
         .slot_count = 0,
+        .shared_slots = NULL,
+        .shared_count = 0,
+        .shared_rows = 0,
+        .shared_first = 0,
         .apart = false,
         .softcap = problem->softcap,
         .halted = work->halt ? attend__halt_asked : NULL,
@@ -332,8 +366,8 @@ static void become_piece(struct attend__unit *unit, const struct attend__unit_wo
     const struct attend__split *split = &work->schedule.splits[ref->split];
     const struct attend__range keys = piece_keys(ref);
     const int64_t slot_floats = attend__slot_floats(ref->rows, unit->d_v), before = ref->tile - split->tile;
-    const bool first = before == 0;
-    unit->slots = work->schedule.slots + split->slot + (first ? 0 : (1 + before - split->first_tiles) * slot_floats);
+    const bool first = before == 0 && split->cascade < 0;
+    unit->slots = work->schedule.slots + split->slot + (before == 0 ? 0 : (1 + before - split->first_tiles) * slot_floats);
     unit->apart = !first;
     unit->resume = unit->resume && first;
     unit->low = attend__clamp(unit->low, keys.low, keys.high);
@@ -353,14 +387,30 @@ static void join_pieces(const struct attend__unit_work *work, const struct atten
     struct attend__unit unit = attend__unit_describe(work, &ref, scratch);
     unit.slots = work->schedule.slots + split->slot;
     unit.slot_count = attend__split_slots(split);
+    if (split->cascade >= 0) {
+        const struct attend__split *cascade = &work->schedule.splits[split->cascade];
+        unit.shared_slots = work->schedule.slots + cascade->slot;
+        unit.shared_count = attend__split_slots(cascade);
+        unit.shared_rows = cascade->rows;
+        unit.shared_first = split->cascade_row;
+    }
     work->plan->kernel->join(&unit, kernel_scratch(work->plan, scratch));
 }
 
-/* Whoever finishes the last piece joins them all. */
+static void count_down(const struct attend__unit_work *work, int64_t split, void *scratch)
+{
+    if (__atomic_sub_fetch(&work->schedule.waiting[split], 1, __ATOMIC_ACQ_REL) == 0)
+        join_pieces(work, &work->schedule.splits[split], scratch);
+}
+
+/* Whoever finishes the last piece that some rows wait for joins them. A cascade's pieces are waited for by all its items. */
 static void finish_piece(const struct attend__unit_work *work, const struct attend__unit_ref *ref, void *scratch)
 {
-    if (__atomic_sub_fetch(&work->schedule.waiting[ref->split], 1, __ATOMIC_ACQ_REL) == 0)
-        join_pieces(work, &work->schedule.splits[ref->split], scratch);
+    const struct attend__split *split = &work->schedule.splits[ref->split];
+    if (split->items == 0)
+        count_down(work, ref->split, scratch);
+    for (int64_t i = 0; i < split->items; i++)
+        count_down(work, split->feeds + i, scratch);
 }
 
 static void attend_unit(const struct attend__unit_work *work, const struct attend__unit_ref *ref, int64_t next, void *scratch)
@@ -423,14 +473,29 @@ static void clear_padding(const struct attend__unit_work *work, const struct att
     clear_rows(work, ref->item, ref->first, item->row_start + item->rows, work->call.rows);
 }
 
+/* Of the tiles that the unit's rows see, those that are the piece's, all alike. */
+static double share_of_tiles(const struct attend__unit_work *work, const struct attend__unit_ref *ref)
+{
+    if (ref->tiles == 0)
+        return 1;
+    const struct attend__split *split = &work->schedule.splits[ref->split];
+    return (double)ref->tiles / (double)(split->cascade >= 0 ? split->tile + split->tiles : split->tiles);
+}
+
 static int64_t unit_multiply_adds(const struct attend__unit_work *work, const struct attend__unit_ref *ref)
 {
     if (ref->kv_head == ATTEND__CLEAR_UNIT)
         return 0;
     const struct attend__problem *problem = &work->plan->problem;
-    const double share = ref->tiles > 0 ? (double)ref->tiles / (double)work->schedule.splits[ref->split].tiles : 1.0;
-    return (int64_t)(attend__unit_pairs(problem, &work->schedule.items[ref->item], ref->first, ref->rows) * share *
-                     (double)(problem->d_k + problem->d_v));
+    double pairs = 0;
+    if (ref->items == 0)
+        pairs = attend__unit_pairs(problem, &work->schedule.items[ref->item], ref->first, ref->rows) * share_of_tiles(work, ref);
+    for (int64_t i = 0; i < ref->items; i++) {
+        const struct attend__item *item = &work->schedule.items[ref->item + i];
+        const struct attend__split *own = &work->schedule.splits[work->schedule.splits[ref->split].feeds + i];
+        pairs += attend__unit_pairs(problem, item, 0, own->rows) * (double)ref->tiles / (double)(own->tile + own->tiles);
+    }
+    return (int64_t)(pairs * (double)(problem->d_k + problem->d_v));
 }
 
 void attend__unit_run(const struct attend__unit_work *work, int64_t unit, int64_t next, void *scratch)
@@ -448,8 +513,10 @@ void attend__unit_run(const struct attend__unit_work *work, int64_t unit, int64_
 
 void attend__unit_begin(const struct attend__unit_work *work)
 {
-    for (int64_t split = 0; split < work->schedule.split_count; split++)
-        work->schedule.waiting[split] = work->schedule.splits[split].pieces;
+    for (int64_t s = 0; s < work->schedule.split_count; s++) {
+        const struct attend__split *split = &work->schedule.splits[s];
+        work->schedule.waiting[s] = split->pieces + (split->cascade >= 0 ? work->schedule.splits[split->cascade].pieces : 0);
+    }
     if (!work->progress)
         return;
     int64_t total = 0;

@@ -20,7 +20,7 @@ _attend_problems()
     case $1 in
     *:*)
         list=
-        for option in causal causal-top-left position= window= prefix= lengths= left packed visible visible= bits bits= bias \
+        for option in causal causal-top-left position= window= prefix= lengths= left packed page= shared= visible visible= bits bits= bias \
             bias= full scale= softcap= alibi sinks keysums memory=huge memory=small seed=; do
             list+=" ${1%:*}:$option"
         done

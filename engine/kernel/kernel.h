@@ -89,6 +89,8 @@ struct attend__unit {
                                       finished. Written by run: one of all tiles, or with `apart` one of each tile from `low` on, whose totals
                                       are 0 before */
     int64_t slot_count;            /* for join */
+    float *shared_slots;           /* for join: slots of a cascade with shared_rows rows, which come before; the unit's begin at shared_first */
+    int64_t shared_count, shared_rows, shared_first;
     bool apart;
     int64_t rows;                  /* 1 … ATTEND__UNIT_ROWS_MOST */
     struct attend__places key, value; /* of key 0 on; keys from `high` on are never read */

@@ -205,12 +205,17 @@ static void look_ahead(struct tile *tile, const struct attend__unit *unit, int64
         plan_ahead(&tile->ahead, unit->next, unit->nexts, steps);
 }
 
-/* Slot number `slot` of the unit. */
+/* Slot number `slot` of those with `rows` rows. */
+static struct partials slot_from(float *slots, int64_t slot, int64_t rows, int64_t d_v)
+{
+    const int64_t numbers = attend__slot_numbers(rows);
+    float *memory = slots + slot * attend__slot_floats(rows, d_v);
+    return (struct partials){ memory, memory + numbers, memory + 2 * numbers, attend__round_up(d_v, ATTEND__LANES) };
+}
+
 static struct partials slot_of(const struct attend__unit *unit, int64_t slot)
 {
-    const int64_t numbers = attend__slot_numbers(unit->rows);
-    float *memory = unit->slots + slot * attend__slot_floats(unit->rows, unit->d_v);
-    return (struct partials){ memory, memory + numbers, memory + 2 * numbers, attend__round_up(unit->d_v, ATTEND__LANES) };
+    return slot_from(unit->slots, slot, unit->rows, unit->d_v);
 }
 
 typedef void (*strip_step)(const struct attend__unit *, const struct scratch *, struct tile *, struct strip *);

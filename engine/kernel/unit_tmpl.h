@@ -64,6 +64,11 @@ static void join_unit(const struct attend__unit *unit, void *memory)
     for (strip.first = 0; strip.first < unit->rows; strip.first += strip.rows) {
         strip.rows = (int)attend__min(unit->rows - strip.first, STRIP_ROWS);
         const struct partials into = partials_from(&scratch.done, strip.first);
+        for (int64_t s = 0; s < unit->shared_count; s++) {
+            const struct partials all = slot_from(unit->shared_slots, s, unit->shared_rows, unit->d_v);
+            const struct partials part = partials_from(&all, unit->shared_first + strip.first);
+            merge_tile(strip.rows, unit->d_v, &into, &part);
+        }
         for (int64_t s = 0; s < unit->slot_count; s++) {
             const struct partials all = slot_of(unit, s), part = partials_from(&all, strip.first);
             merge_tile(strip.rows, unit->d_v, &into, &part);

@@ -3,6 +3,7 @@
 
 #include "engine/base/sizes.h"
 #include "engine/kernel/kernel.h"
+#include "engine/plan/cascade.h"
 
 #include <string.h>
 
@@ -81,34 +82,47 @@ static int64_t most_clearing(const struct attend__problem *problem, int64_t batc
 
 int64_t attend__split_slots(const struct attend__split *split)
 {
-    return 1 + split->tiles - split->first_tiles;
+    return split->tiles == 0 ? 0 : 1 + split->tiles - split->first_tiles;
+}
+
+static bool is_diagnosed(const struct attend__call *call)
+{
+    return call->scores.data || call->weights.data;
 }
 
 /* A thread on its own has nothing to gain. */
-static bool may_split(const struct attend__problem *problem, const struct attend__call *call, int threads)
+static bool may_split(const struct attend__problem *problem, int threads)
 {
-    const bool diagnosed = call && (call->scores.data || call->weights.data);
-    return threads > 1 && problem->keys > ATTEND__KV_TILE && !diagnosed;
+    return threads > 1 && problem->keys > ATTEND__KV_TILE;
+}
+
+/* Each item may be part of a cascade, and each cascade has two. */
+static int64_t most_cascading(const struct attend__problem *problem)
+{
+    const int64_t more_than_memory = INT64_C(1) << 56;
+    const int64_t both = attend__min(problem->batch * problem->kv_heads, more_than_memory); /* fits: it is part of the keys' size */
+    return problem->shared_prefixes ? both * 3 / 2 : 0;
 }
 
 /* Rows are split whose cost is more than a share of the whole: there are fewer of them than shares, and of their pieces twice as many
  * at most. */
 static int64_t most_splits(const struct attend__problem *problem, int threads)
 {
-    return may_split(problem, NULL, threads) ? (int64_t)threads * UNITS_PER_THREAD : 0;
+    return may_split(problem, threads) ? (int64_t)threads * UNITS_PER_THREAD : 0;
 }
 
 /* Room for the partials of as many splits as there may be, or of fewer where that would be out of proportion. */
 static int64_t most_slot_floats(const struct attend__problem *problem, int threads, int64_t units)
 {
     const int64_t rows = attend__min(problem->rows * problem->group, SPLIT_ROWS_MOST);
-    const int64_t splits = attend__min(most_splits(problem, threads), units);
+    const int64_t splits = attend__min(most_splits(problem, threads), units) + most_cascading(problem);
     const int64_t tiles = attend__divide_up(problem->keys, ATTEND__KV_TILE);
     const int64_t most = attend__max(SLOT_BYTES_LEAST, (int64_t)threads * SLOT_BYTES_PER_THREAD) / (int64_t)sizeof(float);
     int64_t floats;
     if (splits == 0 || rows == 0)
         return 0;
-    if (__builtin_mul_overflow(splits * tiles, attend__slot_floats(rows, problem->d_v), &floats))
+    if (__builtin_mul_overflow(splits, tiles, &floats) ||
+        __builtin_mul_overflow(floats, attend__slot_floats(rows, problem->d_v), &floats))
         return most;
     return attend__min(floats, most);
 }
@@ -119,7 +133,7 @@ bool attend__units_room(struct attend__cut_room *room, const struct attend__prob
     if (__builtin_mul_overflow(units, problem->packed_queries ? 1 : problem->batch, &units))
         return false;
     units = attend__max(units, (int64_t)threads * UNITS_PER_THREAD * 2);
-    room->splits = most_splits(problem, threads);
+    room->splits = most_splits(problem, threads) + most_cascading(problem);
     room->slot_floats = most_slot_floats(problem, threads, units);
     const int64_t added = most_clearing(problem, problem->batch) + most_added(threads) + 2 * room->splits;
     return !__builtin_add_overflow(units, added, &room->units);
@@ -189,6 +203,7 @@ struct placing {
     int64_t split_count, slot_floats; /* taken so far */
     const struct attend__cut_room *room;
     double share; /* units that cost more are split; 0: none is */
+    int64_t rows_most; /* of a unit */
 };
 
 static void take_unit(struct placing *placing, int bucket, struct attend__unit_ref unit)
@@ -198,6 +213,37 @@ static void take_unit(struct placing *placing, int bucket, struct attend__unit_r
     placing->at[bucket]++;
 }
 
+static int64_t split_floats(const struct attend__problem *problem, const struct attend__split *split)
+{
+    return attend__split_slots(split) * attend__slot_floats(split->rows, problem->d_v);
+}
+
+/* Gives the split its slots; returns its number. */
+static int64_t take_split(struct placing *placing, const struct attend__problem *problem, const struct attend__split *split)
+{
+    if (placing->splits) {
+        placing->splits[placing->split_count] = *split;
+        placing->splits[placing->split_count].slot = placing->slot_floats;
+    }
+    placing->slot_floats += split_floats(problem, split);
+    return placing->split_count++;
+}
+
+/* Pieces of about a share each. */
+static int64_t pieces_of(const struct placing *placing, double cost, int64_t tiles)
+{
+    return placing->share > 0 ? attend__min((int64_t)(cost / placing->share) + 1, tiles) : attend__min(tiles, 1);
+}
+
+static void place_pieces(struct placing *placing, const struct attend__split *split, struct attend__unit_ref unit, double cost)
+{
+    for (int64_t p = 0, left = split->tiles; p < split->pieces; p++, left -= unit.tiles) {
+        unit.tiles = attend__divide_up(left, split->pieces - p);
+        unit.tile = split->tile + split->tiles - left;
+        take_unit(placing, bucket_of(cost * (double)unit.tiles / (double)split->tiles), unit);
+    }
+}
+
 /* Cuts the unit's keys into pieces of nearly equal size, about a share each, and hands these on; false where that is not possible. */
 static bool take_pieces(struct placing *placing, const struct attend__problem *problem, const struct attend__item *item,
                         struct attend__unit_ref unit, double cost)
@@ -205,22 +251,72 @@ static bool take_pieces(struct placing *placing, const struct attend__problem *p
     const struct attend__range seen = attend__unit_union(problem, item, unit.first, unit.rows);
     const int64_t begin = attend__shared_prefix(problem, item) > 0 ? 0 : seen.low / ATTEND__KV_TILE;
     const int64_t tiles = attend__divide_up(seen.high, ATTEND__KV_TILE) - begin;
-    const int64_t pieces = attend__min((int64_t)(cost / placing->share) + 1, tiles);
+    const int64_t pieces = pieces_of(placing, cost, tiles);
     if (unit.rows > SPLIT_ROWS_MOST || pieces < 2 || placing->split_count == placing->room->splits)
         return false;
-    struct attend__split split = { unit.item, unit.kv_head, unit.first, unit.rows, begin, tiles, pieces, 0, placing->slot_floats };
-    split.first_tiles = attend__divide_up(tiles, pieces);
-    const int64_t floats = attend__split_slots(&split) * attend__slot_floats(unit.rows, problem->d_v);
-    if (floats > placing->room->slot_floats - placing->slot_floats)
+    const struct attend__split split = { .item = unit.item, .kv_head = unit.kv_head, .first = unit.first, .rows = unit.rows,
+                                         .tile = begin, .tiles = tiles, .pieces = pieces,
+                                         .first_tiles = attend__divide_up(tiles, pieces), .cascade = -1 };
+    if (split_floats(problem, &split) > placing->room->slot_floats - placing->slot_floats)
         return false;
-    placing->slot_floats += floats;
-    unit.split = placing->split_count++;
-    if (placing->splits)
-        placing->splits[unit.split] = split;
-    for (int64_t p = 0, left = tiles; p < pieces; p++, left -= unit.tiles) {
-        unit.tiles = attend__divide_up(left, pieces - p);
-        unit.tile = begin + tiles - left;
-        take_unit(placing, bucket_of(cost * (double)unit.tiles / (double)tiles), unit);
+    unit.split = take_split(placing, problem, &split);
+    place_pieces(placing, &split, unit, cost);
+    return true;
+}
+
+/* What the cascade's items have after the tiles of the cascade, for one kv head: a split each. */
+static void take_cascading(struct placing *placing, const struct attend__problem *problem, const struct attend__item *items,
+                           struct attend__split split, int64_t tiles)
+{
+    const struct attend__item *item = &items[split.item];
+    const struct attend__range seen = attend__unit_union(problem, item, 0, split.rows);
+    split.tile = tiles;
+    split.tiles = attend__max(attend__divide_up(seen.high, ATTEND__KV_TILE) - tiles, 0);
+    const double share = (double)split.tiles / (double)(tiles + split.tiles), cost = share * unit_cost(problem, item, 0, split.rows);
+    split.pieces = pieces_of(placing, cost, split.tiles);
+    split.first_tiles = attend__min(split.tiles, 1);
+    struct attend__unit_ref unit = { .item = split.item, .kv_head = split.kv_head, .rows = split.rows };
+    unit.split = take_split(placing, problem, &split);
+    place_pieces(placing, &split, unit, cost);
+}
+
+/* Room that a cascade takes for all kv heads; pieces as few as may be. */
+static int64_t cascade_floats(const struct attend__problem *problem, const struct attend__item *items,
+                              const struct attend__cascade *cascade, int64_t b, int64_t pieces)
+{
+    int64_t floats = pieces * attend__slot_floats(cascade->rows, problem->d_v) * attend__divide_up(cascade->tiles, pieces);
+    for (int64_t i = b; i < b + cascade->items; i++) {
+        const int64_t slots = attend__divide_up(items[i].keys, ATTEND__KV_TILE) - cascade->tiles;
+        floats += attend__max(slots, 0) * attend__slot_floats(items[i].rows * problem->group, problem->d_v);
+    }
+    return floats * problem->kv_heads;
+}
+
+/* Cuts the items of a cascade: for each kv head the shared tiles with the rows of all items, and then what each item has beside them.
+ * false where there is no room for so many partials. */
+static bool take_cascade(struct placing *placing, const struct attend__problem *problem, const struct attend__item *items,
+                         const struct attend__cascade *cascade, int64_t b)
+{
+    const double cost = (double)(cascade->rows + PACKING_ROWS) * (double)(cascade->tiles * ATTEND__KV_TILE);
+    const int64_t pieces = pieces_of(placing, cost, cascade->tiles);
+    const int64_t splits = (cascade->items + 1) * problem->kv_heads;
+    if (splits > placing->room->splits - placing->split_count ||
+        cascade_floats(problem, items, cascade, b, pieces) > placing->room->slot_floats - placing->slot_floats)
+        return false;
+    for (int64_t head = 0; head < problem->kv_heads; head++) {
+        const struct attend__split shared = { .item = b, .kv_head = head, .rows = cascade->rows, .tiles = cascade->tiles,
+                                              .pieces = pieces, .first_tiles = attend__divide_up(cascade->tiles, pieces),
+                                              .items = cascade->items, .feeds = placing->split_count + 1, .cascade = -1 };
+        struct attend__unit_ref unit = { .item = b, .kv_head = head, .rows = cascade->rows, .items = cascade->items };
+        unit.split = take_split(placing, problem, &shared);
+        place_pieces(placing, &shared, unit, cost);
+        int64_t row = 0;
+        for (int64_t i = b; i < b + cascade->items; i++) {
+            const int64_t rows = items[i].rows * problem->group;
+            take_cascading(placing, problem, items, (struct attend__split){ .item = i, .kv_head = head, .rows = rows,
+                                                                            .cascade = unit.split, .cascade_row = row }, cascade->tiles);
+            row += rows;
+        }
     }
     return true;
 }
@@ -282,8 +378,21 @@ static void take_item(struct placing *placing, const struct attend__schedule *sc
 static void take_items(struct placing *placing, const struct attend__schedule *schedule, const struct attend__problem *problem,
                        const struct attend__call *call, struct tail tail)
 {
-    for (int64_t b = 0; b < call->batch; b++)
-        take_item(placing, schedule, problem, call, b, &tail);
+    const bool cascades = problem->shared_prefixes && call->block_tables && !is_diagnosed(call);
+    for (int64_t b = 0; b < call->batch;) {
+        struct attend__cascade cascade = { .items = 1 };
+        if (cascades)
+            cascade = attend__cascade_from(problem, call, schedule->items, b, attend__min(SPLIT_ROWS_MOST, placing->rows_most),
+                                           placing->rows_most);
+        if (cascade.items > 1 && take_cascade(placing, problem, schedule->items, &cascade, b)) {
+            tail.heads_left -= cascade.items * problem->kv_heads;
+            for (int64_t i = b; i < b + cascade.items; i++)
+                take_clear_units(placing, problem, call, &schedule->items[i], i);
+            b += cascade.items;
+        } else {
+            take_item(placing, schedule, problem, call, b++, &tail);
+        }
+    }
 }
 
 /* Of all units, in pairs; what each of them packs is not less than this says. */
@@ -317,10 +426,10 @@ void attend__units_cut(struct attend__schedule *schedule, const struct attend__p
     schedule->work = pairs * (double)problem->heads * (double)(problem->d_k + problem->d_v);
     schedule->unit_rows = choose_unit_rows(schedule, problem, call->batch, threads, unit_rows, room->units);
 
-    struct placing placing = { .units = NULL, .room = room, .share = 0 };
+    struct placing placing = { .units = NULL, .room = room, .share = 0, .rows_most = unit_rows };
     const double cost = whole_cost(schedule, problem, call);
     schedule->cost = cost * (double)(problem->d_k + problem->d_v);
-    if (may_split(problem, call, threads)) /* what costs more than a fair share is, by as many as there should be units at least */
+    if (may_split(problem, threads) && !is_diagnosed(call)) /* what costs more than a fair share is, by as many as there should be units at least */
         placing.share = cost / ((double)threads * UNITS_PER_THREAD);
 
     take_items(&placing, schedule, problem, call, tail_of(heads, threads));

@@ -17,14 +17,18 @@ struct attend__unit_ref {
     int64_t first, rows; /* of the group */
     int64_t tile, tiles; /* a piece takes KV tiles tile … tile + tiles - 1 of the item; tiles 0: the unit takes all that its rows see */
     int64_t split;       /* of a piece */
+    int64_t items;       /* more than 0: a cascade, which takes all rows of so many items from `item` on */
 };
 
-/* Rows whose keys are cut into pieces. The first piece folds its tiles into the first slot; the others have a slot for every tile. */
+/* Rows whose keys are cut into pieces. The first piece folds its tiles into the first slot; the others have a slot for every tile. So do
+ * all pieces of rows whose first tiles a cascade has. */
 struct attend__split {
     int64_t item, kv_head, first, rows; /* as of a unit */
-    int64_t tile, tiles;                /* of all pieces */
+    int64_t tile, tiles;                /* of all pieces; 0 tiles: all are the cascade's */
     int64_t pieces, first_tiles;        /* tiles of the first piece */
     int64_t slot;                       /* offset of the first slot, in floats */
+    int64_t items, feeds;               /* of a cascade: how many items, and the split of the first; those of the others follow it. Else 0 */
+    int64_t cascade, cascade_row;       /* the split of the cascade that has the tiles before, and where the rows begin there; -1: none */
 };
 
 /* A run cut into units, longest first. items[] and units[] are the caller's memory. */

@@ -82,7 +82,8 @@ static attend_status check_dtypes(const attend_problem *given)
 static attend_status check_options(const attend_problem *given)
 {
     const uint32_t known = ATTEND_EXPLICIT_SCALE | ATTEND_KEEP_PADDING_ROWS | ATTEND_WINDOW | ATTEND_PACKED_QUERIES |
-                           ATTEND_PACKED_KEYS | ATTEND_KEY_SUMS | ATTEND_FAST_ONLY | ATTEND_PAGED_KEYS;
+                           ATTEND_PACKED_KEYS | ATTEND_KEY_SUMS | ATTEND_FAST_ONLY | ATTEND_PAGED_KEYS |
+                           ATTEND_SHARED_PREFIXES;
     if (given->flags & ~known)
         return attend__fail(ATTEND_ERR_UNSUPPORTED, "problem.flags is 0x%" PRIx32 "; attend %s knows the bits 0x%" PRIx32,
                             given->flags, attend_version(), known);
@@ -107,6 +108,8 @@ static attend_status check_pages(const attend_problem *given)
     const bool paged = (given->flags & ATTEND_PAGED_KEYS) != 0;
     if (paged && given->flags & ATTEND_PACKED_KEYS)
         return attend__fail(ATTEND_ERR_ARGUMENT, "problem.flags has ATTEND_PAGED_KEYS and ATTEND_PACKED_KEYS; keys lie in one way");
+    if (!paged && given->flags & ATTEND_SHARED_PREFIXES)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "problem.flags has ATTEND_SHARED_PREFIXES; it needs ATTEND_PAGED_KEYS as well");
     if (!paged && given->page_keys != 0)
         return attend__fail(ATTEND_ERR_ARGUMENT, "problem.page_keys is %" PRId64 "; it must be 0 without the flag ATTEND_PAGED_KEYS",
                             given->page_keys);
@@ -195,6 +198,7 @@ attend_status attend__problem_check(struct attend__problem *problem, const atten
     problem->packed_queries = (given.flags & ATTEND_PACKED_QUERIES) != 0;
     problem->packed_keys = (given.flags & ATTEND_PACKED_KEYS) != 0;
     problem->page_keys = given.page_keys;
+    problem->shared_prefixes = (given.flags & ATTEND_SHARED_PREFIXES) != 0;
     problem->key_sums = (given.flags & ATTEND_KEY_SUMS) != 0;
     problem->fast_only = (given.flags & ATTEND_FAST_ONLY) != 0;
     return ATTEND_OK;

@@ -20,6 +20,7 @@ struct attend__problem {
     bool keep_padding_rows;
     bool packed_queries, packed_keys; /* rows, keys: of all items together */
     int64_t page_keys; /* 0: keys do not lie in pages */
+    bool shared_prefixes; /* runs look for items that begin with the same pages */
     bool key_sums;  /* runs may ask for them */
     bool fast_only; /* refuse what would be slow */
 };

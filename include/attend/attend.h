@@ -278,6 +278,8 @@ typedef enum attend_diagonal {
 #define ATTEND_KEY_SUMS 32u           /* runs may ask for args.key_sums: 8 bytes more of workspace for each row of each head */
 #define ATTEND_FAST_ONLY 64u          /* refuse what would be slow (UNSUPPORTED): the portable kernel where it was not asked for, features
                                          that are no neighbours, scores and weights */
+#define ATTEND_SHARED_PREFIXES 256u   /* with ATTEND_PAGED_KEYS: where items next to each other have tables that begin with the same pages, the
+                                         whole KV tiles in them are read and computed once for all of these items. Results keep their bits */
 #define ATTEND_PAGED_KEYS 128u        /* keys and values lie in pages that block tables name: problem.page_keys, args.block_tables */
 
 /* What a plan is made for: capacities, widths and options.
@@ -480,6 +482,7 @@ typedef struct attend_explanation {
     const char *slow_path;   /* what ATTEND_FAST_ONLY would refuse about the run, in a few words, valid as long as the library is
                                 loaded; NULL: nothing. Such runs are explained with the flag as well */
     double work;             /* multiply_adds, and what it takes to read keys and values, as options.inline_work counts it */
+    int64_t shared_tiles;    /* KV tiles, times the items beyond the first, that a cascade computes once: ATTEND_SHARED_PREFIXES */
     int64_t pieces;          /* of the units, those that take a part of their rows' keys, so that all members have work */
 } attend_explanation;
 
