@@ -7,13 +7,12 @@
 #include <stddef.h>
 
 struct page_memory {
-    void *data; /* aligned to 2 MiB */
-    void *mapping;
-    size_t mapping_bytes;
+    void *data; /* aligned to a huge page */
+    size_t bytes;
 };
 
 /* Maps `bytes` bytes of private memory and advises the operating system which pages to use; it may not follow. Every
- * page is still to be touched. False, with errno set and nothing mapped, when there is not enough. */
+ * page is still to be touched. False, with nothing mapped, when there is not enough. */
 bool page_memory_map(struct page_memory *memory, size_t bytes, bool small_pages);
 
 /* Unmaps; a zeroed struct is ignored. */

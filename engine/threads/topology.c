@@ -11,6 +11,7 @@
 #include "engine/threads/affinity.h"
 #include "engine/threads/signals.h"
 
+#include <errno.h>
 #include <hwloc.h>
 #include <limits.h>
 #include <pthread.h>
@@ -205,17 +206,21 @@ static void *load_machine(void *argument)
 }
 
 /* hwloc binds the thread that loads to one CPU after the other where it asks the processor itself; a thread of its own,
- * which takes no signals, keeps that from the caller. */
-static const char *load_apart(struct attend__machine *machine)
+ * which takes no signals, keeps that from the caller. False where no thread could be started. */
+static bool run_apart(void *(*work)(void *), void *argument)
 {
     sigset_t before;
     pthread_t loader;
     attend__signals_block(&before);
-    int failed = pthread_create(&loader, NULL, load_machine, machine);
+    int failed = pthread_create(&loader, NULL, work, argument);
     attend__signals_restore(&before);
-    if (failed)
+    return !failed && pthread_join(loader, NULL) == 0;
+}
+
+static const char *load_apart(struct attend__machine *machine)
+{
+    if (!run_apart(load_machine, machine))
         return "no thread for hwloc could be started: only the CPUs of the affinity mask are known";
-    pthread_join(loader, NULL);
     if (machine->cpu_count == 0)
         return "hwloc could not load the topology: only the CPUs of the affinity mask are known";
     return NULL;
@@ -260,4 +265,60 @@ void attend__topology_free(struct attend__machine *machine)
 {
     free(machine->cpus);
     *machine = (struct attend__machine){ .cpus = NULL };
+}
+
+/* ---- memory ---- */
+
+/* What came of a binding: its failure is told in the thread that asked. */
+enum bind_result { BIND_DONE, BIND_NOT_LOADED, BIND_NO_NODE, BIND_REFUSED };
+
+struct binding {
+    void *memory;
+    size_t bytes;
+    unsigned node;
+    enum bind_result result;
+    int error; /* of a refusal */
+};
+
+/* The system prefers the node while it has memory, rather than end the process when it has none. Nodes that the process may not use are
+ * in the topology: it is the system that refuses them. */
+static void bind_area(struct binding *binding, hwloc_topology_t topology)
+{
+    hwloc_obj_t node = hwloc_get_numanode_obj_by_os_index(topology, binding->node);
+    if (!node || !hwloc_topology_is_thissystem(topology)) {
+        binding->result = node ? BIND_NOT_LOADED : BIND_NO_NODE;
+        return;
+    }
+    const int flags = HWLOC_MEMBIND_BYNODESET;
+    const int failed = hwloc_set_area_membind(topology, binding->memory, binding->bytes, node->nodeset, HWLOC_MEMBIND_BIND, flags);
+    binding->error = failed ? errno : 0;
+    binding->result = failed ? BIND_REFUSED : BIND_DONE;
+}
+
+/* The machine is kept, but not hwloc's topology: this one has nothing but nodes and CPUs, which is faster to load. */
+static void *load_and_bind(void *argument)
+{
+    struct binding *binding = argument;
+    hwloc_topology_t topology;
+    if (!init_topology(&topology))
+        return NULL;
+    if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) == 0 && hwloc_topology_load(topology) == 0)
+        bind_area(binding, topology);
+    hwloc_topology_destroy(topology);
+    return NULL;
+}
+
+attend_status attend__topology_bind_memory(void *memory, size_t bytes, int node)
+{
+    struct binding binding = { .memory = memory, .bytes = bytes, .node = (unsigned)node, .result = BIND_NOT_LOADED };
+    if (!run_apart(load_and_bind, &binding))
+        return attend__fail(ATTEND_ERR_SYSTEM, "options.node is %d; no thread for hwloc could be started to bind memory to it", node);
+    switch (binding.result) {
+    case BIND_DONE: return ATTEND_OK;
+    case BIND_NO_NODE:
+        return attend__fail(ATTEND_ERR_ARGUMENT, "options.node is %d; it must be the operating system's number of a NUMA node", node);
+    case BIND_REFUSED:
+        return attend__fail(ATTEND_ERR_SYSTEM, "options.node is %d; the system did not bind memory to it (errno %d)", node, binding.error);
+    default: return attend__fail(ATTEND_ERR_SYSTEM, "options.node is %d; hwloc could not load this machine's topology to bind memory to it", node);
+    }
 }

@@ -21,4 +21,8 @@ void attend__affinity_read(const struct attend__machine *machine, bool *in_mask)
 attend_status attend__topology_parse(struct attend__machine *machine, const char *description);
 void attend__topology_free(struct attend__machine *machine);
 
+/* Lets memory[bytes], of which no page was touched yet, come from the NUMA node of that operating system number as long as the node
+ * has any. Loads the topology for it. Errors: ARGUMENT where there is no such node, SYSTEM, UNSUPPORTED without hwloc. */
+attend_status attend__topology_bind_memory(void *memory, size_t bytes, int node);
+
 #endif

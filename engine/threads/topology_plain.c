@@ -34,3 +34,9 @@ void attend__topology_free(struct attend__machine *machine)
 {
     *machine = (struct attend__machine){ .cpus = NULL };
 }
+
+attend_status attend__topology_bind_memory(void *memory, size_t bytes, int node)
+{
+    (void)memory, (void)bytes;
+    return attend__fail(ATTEND_ERR_UNSUPPORTED, "options.node is %d; only a build with hwloc binds memory to a NUMA node", node);
+}

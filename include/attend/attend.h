@@ -540,6 +540,93 @@ ATTEND_API attend_status attend_merge(attend_engine *engine, const attend_merge_
  * below, and then every other one of its double. */
 ATTEND_API attend_status attend_alibi_slopes(int64_t heads, float *slopes);
 
+/* ---- caches of keys and values -------------------------------------------------------------------------------------- */
+
+/* New keys and values of a step of generation, and the caches that they go into. float32 throughout; shapes, with page_keys 0:
+ *     new_key  (batch, kv_heads, rows, d_k)     key   (batch, kv_heads, keys, d_k)
+ *     new_value (batch, kv_heads, rows, d_v)    value (batch, kv_heads, keys, d_v)
+ * With page_keys > 0 the caches are in pages, as with ATTEND_PAGED_KEYS:
+ *     key (pages, kv_heads, page_keys, d_k), value (pages, kv_heads, page_keys, d_v)
+ * With new_offsets the new keys of all items follow each other without padding: the batch extent of new_key and new_value is 1, and item
+ * i's are rows new_offsets[i] <= r < new_offsets[i + 1]; new_offsets[0] is 0, none is smaller than the one before, and the last is `rows`.
+ * Caches have distinct elements (no stride 0 on an axis longer than 1) and share no memory with any other argument. Any size may be 0. */
+typedef struct attend_append_args {
+    size_t struct_size;
+    int64_t batch, kv_heads, d_k, d_v;
+    int64_t rows; /* new keys of an item at most; with new_offsets those of all items */
+    int64_t keys; /* what an item's cache holds at most */
+    const attend_tensor *new_key, *new_value;
+    const attend_tensor *key, *value; /* written */
+    const int64_t *lengths;     /* [batch] keys that each item's cache holds already, at least 0; NULL: all 0 */
+    const int64_t *new_lengths; /* [batch] new keys of each item, 0 to rows, the first ones of its rows; NULL: `rows` each */
+    const int64_t *new_offsets; /* [batch + 1], new_lengths is then NULL; NULL: not packed */
+    int64_t page_keys;          /* keys of a page; 0: contiguous, and the next three are unset */
+    const int32_t *block_tables; /* item b's from table_stride·b on: entry j / page_keys is the page of its key j. Only entries of pages
+                                    that get new keys are read; each must be at least 0 and below `pages` */
+    int64_t table_stride;       /* entries from one item's table to the next; 0: one table for all items */
+    int64_t pages;              /* of the key and value tensors, at most 2^31 - 1 */
+} attend_append_args;
+
+#ifdef __cplusplus
+#define ATTEND_APPEND_ARGS_INIT attend_struct_init<attend_append_args>()
+#else
+#define ATTEND_APPEND_ARGS_INIT { .struct_size = sizeof(attend_append_args) }
+#endif
+
+/* Copies new key r of item i, and its value, to place lengths[i] + r of the item's cache, bit for bit; writes nothing else. A run whose
+ * key_lengths are the sums of both sees them. Items are taken in their order, so that a place which two new keys are sent to (by block
+ * tables that share a page) holds the later one. Any thread; calls that write the same place, and runs that read it, need the caller's
+ * order. Runs in the caller, allocates nothing. engine NULL: the process's default engine.
+ * Errors, all found before anything is written: ARGUMENT, UNSUPPORTED (dtype), CAPACITY (an item's keys and new keys are more than
+ * `keys`), FORKED. */
+ATTEND_API attend_status attend_append(attend_engine *engine, const attend_append_args *args);
+
+/* Of memory for a cache. */
+typedef struct attend_cache_info {
+    size_t struct_size;
+    size_t page_bytes; /* of the pages that it gets as they are touched: the huge page size where the system grants such pages, which it
+                          may still not have when the time comes; the base page size otherwise; 0: not known. What does not fill a huge
+                          page at the end lies in base pages */
+    int32_t node;      /* that it is bound to, or -1 */
+    int32_t reserved;  /* 0 */
+} attend_cache_info;
+
+#ifdef __cplusplus
+#define ATTEND_CACHE_INFO_INIT attend_struct_init<attend_cache_info>()
+#else
+#define ATTEND_CACHE_INFO_INIT { .struct_size = sizeof(attend_cache_info) }
+#endif
+
+typedef struct attend_cache_options {
+    size_t struct_size;
+    int32_t small_pages; /* 0: huge pages where the system grants them; 1: pages of the base size */
+    int32_t node;        /* the operating system's number of the NUMA node whose memory to use, as long as it has any; -1: that of the
+                            thread that touches a page first */
+    attend_cache_info *info; /* NULL: not wanted; filled, up to its struct_size, on success */
+} attend_cache_options;
+
+#ifdef __cplusplus
+static inline attend_cache_options attend_cache_options_init()
+{
+    attend_cache_options made = attend_struct_init<attend_cache_options>();
+    made.node = -1;
+    return made;
+}
+#define ATTEND_CACHE_OPTIONS_INIT attend_cache_options_init()
+#else
+#define ATTEND_CACHE_OPTIONS_INIT { .struct_size = sizeof(attend_cache_options), .node = -1 }
+#endif
+
+/* Memory for a cache, or for any tensor: `bytes` bytes of zeros, aligned to the size of a huge page (2 MiB where the system does not tell
+ * it), none of them touched. *memory is the caller's, to be released with the same number of bytes; NULL on failure and for 0 bytes.
+ * `options` NULL means all defaults. Comes from the operating system and not from an engine's allocator; with a node the topology is
+ * looked at in each call, which takes some milliseconds. Any thread.
+ * Errors: ARGUMENT (a node that there is not), MEMORY, SYSTEM (the binding), UNSUPPORTED (a node in a build without hwloc). */
+ATTEND_API attend_status attend_cache_allocate(const attend_cache_options *options, size_t bytes, void **memory);
+
+/* Gives the memory back; NULL is ignored. No run that reads it may be under way. Any thread. */
+ATTEND_API void attend_cache_release(void *memory, size_t bytes);
+
 /* ---- measuring the machine ---------------------------------------------------------------------------------------- */
 
 typedef enum attend_measure {

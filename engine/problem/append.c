@@ -1,0 +1,228 @@
+/* See append.h. */
+#include "engine/problem/append.h"
+
+#include "engine/base/sizes.h"
+#include "engine/base/status.h"
+#include "engine/base/structs.h"
+#include "engine/problem/tensors.h"
+
+#include <inttypes.h>
+
+/* Sizes up to here make no sum or product of bytes overflow; element counts are checked by the strides' reach, tensor by tensor. */
+#define SIZE_LIMIT (INT64_C(1) << 56)
+
+/* The caches, which are written, come first. */
+enum { TENSORS = 4, CACHES = 2, ARRAYS = 4 };
+
+/* Something that a cache must not overlap. */
+struct named_span {
+    const char *name;
+    struct attend__span span;
+};
+
+struct attend__append_item attend__append_item(const struct attend__append *append, int64_t b)
+{
+    const bool packed = append->new_offsets != NULL;
+    struct attend__append_item item = { .past = append->lengths ? append->lengths[b] : 0 };
+    item.from_batch = packed ? 0 : b;
+    item.from_row = packed ? append->new_offsets[b] : 0;
+    item.count = packed                ? append->new_offsets[b + 1] - item.from_row
+                 : append->new_lengths ? append->new_lengths[b]
+                                       : append->rows;
+    return item;
+}
+
+/* ---- sizes ---- */
+
+static attend_status check_sizes(const attend_append_args *given)
+{
+    const struct {
+        const char *name;
+        int64_t value, most;
+    } sizes[] = { { "batch", given->batch, SIZE_LIMIT },         { "kv_heads", given->kv_heads, SIZE_LIMIT },
+                  { "d_k", given->d_k, SIZE_LIMIT },             { "d_v", given->d_v, SIZE_LIMIT },
+                  { "rows", given->rows, SIZE_LIMIT },           { "keys", given->keys, SIZE_LIMIT },
+                  { "page_keys", given->page_keys, SIZE_LIMIT }, { "pages", given->pages, INT32_MAX },
+                  { "table_stride", given->table_stride, SIZE_LIMIT / attend__max(given->batch, 1) } };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (sizes[i].value < 0 || sizes[i].value > sizes[i].most)
+            return attend__fail(ATTEND_ERR_ARGUMENT, "args.%s is %" PRId64 "; it must be between 0 and %" PRId64, sizes[i].name,
+                                sizes[i].value, sizes[i].most);
+    return ATTEND_OK;
+}
+
+static attend_status refuse_pages(const attend_append_args *given)
+{
+    const char *name = given->block_tables ? "block_tables" : given->table_stride ? "table_stride" : given->pages ? "pages" : NULL;
+    return name ? attend__fail(ATTEND_ERR_ARGUMENT, "args.%s is given; it must be unset where page_keys is 0", name) : ATTEND_OK;
+}
+
+/* ---- items ---- */
+
+/* From 0 on, never down, to `rows`. */
+static attend_status check_offsets(const attend_append_args *given)
+{
+    const int64_t *offsets = given->new_offsets;
+    if (given->new_lengths)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.new_lengths is given; it must be NULL with new_offsets");
+    if (offsets[0] != 0)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.new_offsets[0] is %" PRId64 "; it must be 0", offsets[0]);
+    for (int64_t b = 0; b < given->batch; b++)
+        if (offsets[b + 1] < offsets[b])
+            return attend__fail(ATTEND_ERR_ARGUMENT,
+                                "args.new_offsets[%" PRId64 "] is %" PRId64 "; it must be at least the one before (%" PRId64 ")", b + 1,
+                                offsets[b + 1], offsets[b]);
+    if (offsets[given->batch] != given->rows)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.new_offsets[%" PRId64 "] is %" PRId64 "; it must be args.rows (%" PRId64 ")",
+                            given->batch, offsets[given->batch], given->rows);
+    return ATTEND_OK;
+}
+
+static attend_status check_lengths(const struct attend__append *append, struct attend__append_item item, int64_t keys, int64_t b)
+{
+    if (item.past < 0)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.lengths[%" PRId64 "] is %" PRId64 "; it must be at least 0", b, item.past);
+    if (item.count < 0 || item.count > append->rows)
+        return attend__fail(ATTEND_ERR_ARGUMENT,
+                            "args.new_lengths[%" PRId64 "] is %" PRId64 "; it must be between 0 and args.rows (%" PRId64 ")", b,
+                            item.count, append->rows);
+    if (item.past > keys || item.count > keys - item.past)
+        return attend__fail(ATTEND_ERR_CAPACITY,
+                            "args.lengths of item %" PRId64 " is %" PRId64 " and its new keys are %" PRId64 "; the cache holds %" PRId64
+                            " (args.keys)",
+                            b, item.past, item.count, keys);
+    return ATTEND_OK;
+}
+
+/* The entries of the pages that the item's new keys go to, and no others. */
+static attend_status check_table(struct attend__append *append, struct attend__append_item item, int64_t pages, int64_t b)
+{
+    if (append->page_keys == 0 || item.count == 0)
+        return ATTEND_OK;
+    const int64_t low = item.past / append->page_keys, high = (item.past + item.count - 1) / append->page_keys + 1;
+    if (high > append->table_stride && append->batch > 1 && append->table_stride != 0)
+        return attend__fail(ATTEND_ERR_ARGUMENT,
+                            "args.table_stride is %" PRId64 "; item %" PRId64 " needs %" PRId64
+                            " entries of its block table (0: one table for all items)",
+                            append->table_stride, b, high);
+    if (!append->block_tables)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.block_tables is NULL; where page_keys is not 0 it names the pages of every item");
+    append->table_entries = b * append->table_stride + high;
+    const int32_t *table = append->block_tables + b * append->table_stride;
+    for (int64_t n = low; n < high; n++)
+        if (table[n] < 0 || table[n] >= pages)
+            return attend__fail(ATTEND_ERR_ARGUMENT,
+                                "args.block_tables of item %" PRId64 " has block %" PRId32 " at entry %" PRId64
+                                "; it must be between 0 and args.pages - 1 (%" PRId64 ")",
+                                b, table[n], n, pages - 1);
+    return ATTEND_OK;
+}
+
+static attend_status check_items(struct attend__append *append, const attend_append_args *given)
+{
+    attend_status status = given->new_offsets ? check_offsets(given) : ATTEND_OK;
+    for (int64_t b = 0; !status && b < append->batch; b++) {
+        const struct attend__append_item item = attend__append_item(append, b);
+        status = check_lengths(append, item, given->keys, b);
+        if (!status)
+            status = check_table(append, item, given->pages, b);
+    }
+    return status;
+}
+
+/* ---- tensors ---- */
+
+/* The spans of arrays that have entries; returns how many those are. */
+static int array_spans(struct named_span spans[ARRAYS], const struct attend__append *append)
+{
+    const struct {
+        const char *name;
+        const void *data;
+        int64_t count, element;
+    } arrays[ARRAYS] = {
+        { "lengths", append->lengths, append->batch, 8 },
+        { "new_lengths", append->new_lengths, append->batch, 8 },
+        { "new_offsets", append->new_offsets, append->batch + 1, 8 },
+        { "block_tables", append->block_tables, append->table_entries, 4 },
+    };
+    int count = 0;
+    for (int i = 0; i < ARRAYS; i++)
+        if (arrays[i].data && arrays[i].count > 0)
+            spans[count++] = (struct named_span){ arrays[i].name,
+                                                  { .first = (uintptr_t)arrays[i].data,
+                                                    .element = arrays[i].element,
+                                                    .extent = { arrays[i].count, 1, 1, 1 },
+                                                    .stride = { arrays[i].element, 0, 0, 0 } } };
+    return count;
+}
+
+static attend_status check_apart(const char *cache, const struct attend__span *span, const struct named_span *other)
+{
+    if (!attend__spans_overlap(span, &other->span))
+        return ATTEND_OK;
+    return attend__fail(ATTEND_ERR_ARGUMENT, "args.%s overlaps args.%s; a cache must share no memory with other arguments", cache,
+                        other->name);
+}
+
+static attend_status check_cache(const struct attend__tensor_rule *rules, int cache, const struct named_span *arrays, int array_count)
+{
+    const struct attend__tensor_rule *rule = &rules[cache];
+    if (!rule->view->data)
+        return ATTEND_OK;
+    const struct attend__span span = attend__tensor_span(rule);
+    if (attend__span_overlaps_itself(&span))
+        return attend__fail(ATTEND_ERR_ARGUMENT,
+                            "args.%s has strides %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+                            "; the elements of a cache must be distinct",
+                            rule->name, rule->given->stride[0], rule->given->stride[1], rule->given->stride[2],
+                            rule->given->stride[3]);
+    attend_status status = ATTEND_OK;
+    for (int other = cache + 1; !status && other < TENSORS; other++)
+        if (rules[other].view->data)
+            status = check_apart(rule->name, &span,
+                                 &(struct named_span){ rules[other].name, attend__tensor_span(&rules[other]) });
+    for (int i = 0; !status && i < array_count; i++)
+        status = check_apart(rule->name, &span, &arrays[i]);
+    return status;
+}
+
+/* A packed tensor has the new keys of all items on its row axis. */
+static attend_status check_tensors(struct attend__append *append, const attend_append_args *given)
+{
+    const bool paged = append->page_keys > 0;
+    const int64_t b = paged ? given->pages : append->batch, n = paged ? append->page_keys : given->keys;
+    const int64_t nb = append->new_offsets ? 1 : append->batch, g = append->kv_heads, r = append->rows;
+    const struct attend__tensor_rule rules[TENSORS] = {
+        { "key", given->key, &append->key, { b, g, n, append->d_k }, ATTEND_F32, true, NULL },
+        { "value", given->value, &append->value, { b, g, n, append->d_v }, ATTEND_F32, true, NULL },
+        { "new_key", given->new_key, &append->new_key, { nb, g, r, append->d_k }, ATTEND_F32, true, NULL },
+        { "new_value", given->new_value, &append->new_value, { nb, g, r, append->d_v }, ATTEND_F32, true, NULL },
+    };
+    struct named_span arrays[ARRAYS];
+    const int array_count = array_spans(arrays, append);
+    attend_status status = ATTEND_OK;
+    for (int i = 0; !status && i < TENSORS; i++)
+        status = attend__tensor_check(&rules[i]);
+    for (int i = 0; !status && i < CACHES; i++)
+        status = check_cache(rules, i, arrays, array_count);
+    return status;
+}
+
+attend_status attend__append_check(struct attend__append *append, const attend_append_args *caller)
+{
+    attend_append_args given;
+    attend_status status = attend__struct_read(&given, sizeof given, sizeof given, caller, "args");
+    if (!status)
+        status = check_sizes(&given);
+    if (!status && given.page_keys == 0)
+        status = refuse_pages(&given);
+    if (status)
+        return status;
+    *append = (struct attend__append){
+        .batch = given.batch, .kv_heads = given.kv_heads, .d_k = given.d_k, .d_v = given.d_v, .rows = given.rows,
+        .lengths = given.lengths, .new_lengths = given.new_lengths, .new_offsets = given.new_offsets,
+        .page_keys = given.page_keys, .block_tables = given.block_tables, .table_stride = given.table_stride,
+    };
+    status = check_items(append, &given);
+    return status ? status : check_tensors(append, &given);
+}
