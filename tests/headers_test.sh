@@ -18,9 +18,12 @@ int use(void)
     attend_args args = ATTEND_ARGS_INIT;
     attend_tensor tensor = ATTEND_TENSOR_INIT;
     attend_explanation explanation = ATTEND_EXPLANATION_INIT;
+    attend_append_args append = ATTEND_APPEND_ARGS_INIT;
+    attend_cache_options cache = ATTEND_CACHE_OPTIONS_INIT;
+    attend_cache_info info_of_cache = ATTEND_CACHE_INFO_INIT;
     tensor = attend_view_bhsd(0, 1, 2, 3);
     return (int)(options.struct_size + info.struct_size + problem.struct_size + args.struct_size + tensor.struct_size +
-                 explanation.struct_size);
+                 explanation.struct_size + append.struct_size + cache.struct_size + info_of_cache.struct_size);
 }
 END
 

@@ -55,7 +55,7 @@ found=$(grep -n '#include "engine/' tests/oracle.[ch] tests/contract*.[ch] tests
 test -z "$found" || complain "helpers see internals:
 $found"
 forbid 'the table of kernels is more than data' '#include|extern |typedef |struct ' engine/kernel/kernels.def
-for suite in lessons oracle contract bits host cases sizes guard window merge step halt arguments properties embedding explain; do
+for suite in lessons oracle contract bits host cases sizes guard window merge append cache step halt arguments properties embedding explain; do
     forbid 'a suite of the whole library sees internals' '#include "engine/' tests/${suite}_test.c
 done
 forbid 'the library includes tests or benchmarks' '#include "(tests|bench)/' engine/base/*.[ch] \
