@@ -86,7 +86,7 @@ static attend_status check_lengths(const struct attend__append *append, struct a
         return attend__fail(ATTEND_ERR_ARGUMENT,
                             "args.new_lengths[%" PRId64 "] is %" PRId64 "; it must be between 0 and args.rows (%" PRId64 ")", b,
                             item.count, append->rows);
-    if (item.past > keys || item.count > keys - item.past)
+    if (item.count > keys - item.past)
         return attend__fail(ATTEND_ERR_CAPACITY,
                             "args.lengths of item %" PRId64 " is %" PRId64 " and its new keys are %" PRId64 "; the cache holds %" PRId64
                             " (args.keys)",

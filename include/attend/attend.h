@@ -62,7 +62,7 @@ typedef enum attend_status {
     ATTEND_ERR_UNSUPPORTED = 2, /* legal, but this version, build or processor cannot do it */
     ATTEND_ERR_MEMORY = 3,      /* an allocation failed */
     ATTEND_ERR_SYSTEM = 4,      /* the operating system refused a thread or a binding */
-    ATTEND_ERR_CAPACITY = 5,    /* a run asks for more than its plan was made for */
+    ATTEND_ERR_CAPACITY = 5,    /* a run asks for more than its plan was made for, an append for more than the cache holds */
     ATTEND_ERR_FORKED = 6,      /* the engine belongs to the process that forked this one */
     ATTEND_ERR_CANCELLED = 7,   /* args.cancel was set: outputs hold anything */
     ATTEND_ERR_TIMEOUT = 8      /* args.deadline passed: outputs hold anything */
