@@ -101,6 +101,15 @@ static bool is_flagged(const struct row_problem *p, int64_t j)
     return flags[at + column * visible->stride[3]] != 0;
 }
 
+/* Of key j's keys or values; where they lie in pages, the item's block table tells which. */
+static float cached(const struct row_problem *p, const attend_tensor *tensor, int64_t j, int64_t d)
+{
+    const int64_t key = p->key_start + j, page_keys = p->problem->page_keys;
+    if (!(p->problem->flags & ATTEND_PAGED_KEYS))
+        return element(tensor, p->kv_item, p->kv_head, key, d);
+    return element(tensor, p->args->block_tables[p->item * p->args->table_stride + key / page_keys], p->kv_head, key % page_keys, d);
+}
+
 static float bias_of(const struct row_problem *p, int64_t j)
 {
     return element(p->args->bias, p->row_item, p->head, p->row, p->key_start + j);
@@ -130,8 +139,7 @@ static float score(const struct row_problem *p, int64_t j)
     const float softcap = p->problem->softcap;
     float x = 0.0f;
     for (int64_t d = 0; d < p->problem->d_k; d++)
-        x = fmaf(element(p->args->query, p->row_item, p->head, p->row, d),
-                 element(p->args->key, p->kv_item, p->kv_head, p->key_start + j, d), x);
+        x = fmaf(element(p->args->query, p->row_item, p->head, p->row, d), cached(p, p->args->key, j, d), x);
     float s = x * p->scale;
     if (softcap > 0.0f)
         s = fmaf(softcap, contract_tanh(s * (1.0f / softcap)), 0.0f);
@@ -150,7 +158,7 @@ static float value_sum(const struct row_problem *p, int64_t first, const bool *s
         float x = 0.0f;
         for (int j = chain; j < chain + CHAIN; j++)
             if (seen[j])
-                x = fmaf(weight[j], element(p->args->value, p->kv_item, p->kv_head, p->key_start + first + j, d), x);
+                x = fmaf(weight[j], cached(p, p->args->value, first + j, d), x);
         sum = chain == 0 ? x : sum + x;
     }
     return sum;

@@ -55,14 +55,28 @@ static void fill_query(struct sample *sample)
             }
 }
 
+void *sample_key_at(const struct sample *sample, const struct box *box, int64_t item, int64_t head, int64_t key, int64_t feature)
+{
+    const int64_t page_keys = sample->spec.page_keys;
+    if (page_keys == 0)
+        return box_at(box, item, head, key, feature);
+    const struct entries own = spec_entries(&sample->spec, item);
+    const int64_t entry = key / page_keys;
+    if (entry < own.low || entry >= own.high)
+        return NULL;
+    const int32_t page = ((const int32_t *)sample->tables.data)[item * sample->table_stride + entry];
+    return box_at(box, page, head, key % page_keys, feature);
+}
+
 static void fill_key(struct sample *sample, int64_t item, int64_t head, int64_t key)
 {
     const struct spec *spec = &sample->spec;
     int64_t j = logical_key(spec, item, key);
     for (int64_t d = 0; j >= 0 && d < spec->d_k; d++)
-        *(float *)box_at(&sample->key, item, head, key, d) = spec_key(spec, spec->label[item], head, j, d);
+        *(float *)sample_key_at(sample, &sample->key, item, head, key, d) = spec_key(spec, spec->label[item], head, j, d);
     for (int64_t d = 0; j >= 0 && d < spec->d_v; d++)
-        *(float *)box_at(&sample->value, item, head, key, d) = spec_value(spec, spec->label[item], head, j, d);
+        *(float *)sample_key_at(sample, &sample->value, item, head, key, d) =
+            spec_value(spec, spec->label[item], head, j, d);
 }
 
 static void fill_keys(struct sample *sample)
@@ -146,19 +160,106 @@ static void fill_bias(struct sample *sample)
                 }
 }
 
+/* Entries up to the last one that names a page with keys. */
+static int64_t count_entries(const struct sample *sample)
+{
+    int64_t count = 0;
+    for (int64_t item = 0; item < sample->spec.batch; item++) {
+        const int64_t high = spec_entries(&sample->spec, item).high, end = item * sample->table_stride + high;
+        count = high > 0 && end > count ? end : count;
+    }
+    return count;
+}
+
+/* Numbers pages from 0 on in the order of the tables and returns how many there are; the other entries are no page. */
+static int64_t number_pages(struct sample *sample, int64_t entries)
+{
+    int32_t *table = (int32_t *)sample->tables.data;
+    int64_t pages = 0;
+    for (int64_t n = 0; n < entries; n++)
+        table[n] = n % 2 ? INT32_MAX : -7;
+    for (int64_t item = 0; item < sample->spec.batch; item++) {
+        const struct entries own = spec_entries(&sample->spec, item);
+        for (int64_t n = item * sample->table_stride + own.low; n < item * sample->table_stride + own.high; n++)
+            if (table[n] < 0 || table[n] == INT32_MAX) /* named already where items share a table */
+                table[n] = (int32_t)pages++;
+    }
+    return pages;
+}
+
+/* Gives the pages with keys any place among all. */
+static void shuffle_pages(struct sample *sample, struct dice *dice, int64_t entries)
+{
+    int32_t *table = (int32_t *)sample->tables.data, *places = calloc((size_t)sample->pages + 1, sizeof *places);
+    if (!places)
+        abort();
+    for (int64_t page = 0; page < sample->pages; page++) {
+        const int64_t other = dice_between(dice, 0, page);
+        places[page] = places[other];
+        places[other] = (int32_t)page;
+    }
+    for (int64_t n = 0; n < entries; n++)
+        if (table[n] >= 0 && table[n] != INT32_MAX)
+            table[n] = places[table[n]];
+    free(places);
+}
+
+/* The last entry stands before a guard page. */
+static void make_tables(struct sample *sample)
+{
+    const struct spec *spec = &sample->spec;
+    struct dice dice = { .seed = spec->seed ^ 0x9a9e };
+    for (int64_t item = 0; item < spec->batch; item++) {
+        const int64_t high = spec_entries(spec, item).high;
+        sample->table_stride = high > sample->table_stride ? high : sample->table_stride;
+    }
+    sample->table_stride = spec->kv_shared & SHARED_ITEMS ? 0 : sample->table_stride + dice_between(&dice, 0, 2);
+    const int64_t entries = count_entries(sample);
+    guarded_make(&sample->tables, (size_t)entries * sizeof(int32_t), GUARD_AFTER, 0);
+    sample->pages = number_pages(sample, entries) + spec->spare_pages;
+    shuffle_pages(sample, &dice, entries);
+}
+
+static void make_pages(struct sample *sample)
+{
+    const struct spec *spec = &sample->spec;
+    make_tables(sample);
+    const int64_t key[4] = { sample->pages, spec->kv_heads, spec->page_keys, spec->d_k };
+    const int64_t value[4] = { sample->pages, spec->kv_heads, spec->page_keys, spec->d_v };
+    if (spec->one_pool) {
+        box_make_pool(&sample->key, &sample->value, key, value, spec->side);
+        return;
+    }
+    box_make(&sample->key, spec->kv_layout, spec->kv_shared & SHARED_HEADS, ATTEND_F32, key, spec->side);
+    box_make(&sample->value, spec->kv_layout, spec->kv_shared & SHARED_HEADS, ATTEND_F32, value, spec->side);
+}
+
+static void make_keys(struct sample *sample)
+{
+    const struct spec *spec = &sample->spec;
+    const int64_t key[4] = { spec->batch, spec->kv_heads, spec->keys, spec->d_k };
+    const int64_t value[4] = { spec->batch, spec->kv_heads, spec->keys, spec->d_v };
+    const unsigned shared = spec->kv_shared | (spec->packed_keys ? SHARED_ITEMS : 0u);
+    if (spec->page_keys > 0) {
+        make_pages(sample);
+        return;
+    }
+    box_make(&sample->key, spec->kv_layout, shared, ATTEND_F32, key, spec->side);
+    box_make(&sample->value, spec->kv_layout, shared, ATTEND_F32, value, spec->side);
+}
+
 static void make_inputs(struct sample *sample)
 {
     const struct spec *spec = &sample->spec;
     int64_t query[4] = { spec->batch, spec->heads, spec->rows, spec->d_k };
     int64_t key[4] = { spec->batch, spec->kv_heads, spec->keys, spec->d_k };
     int64_t value[4] = { spec->batch, spec->kv_heads, spec->keys, spec->d_v };
-    const unsigned queries = spec->packed_queries ? SHARED_ITEMS : 0, keys = spec->packed_keys ? SHARED_ITEMS : 0;
+    const unsigned queries = spec->packed_queries ? SHARED_ITEMS : 0;
     if (spec->one_buffer) {
         box_make_packed(&sample->query, &sample->key, &sample->value, query, key, value, spec->side);
     } else {
         box_make(&sample->query, spec->query_layout, spec->query_shared | queries, ATTEND_F32, query, spec->side);
-        box_make(&sample->key, spec->kv_layout, spec->kv_shared | keys, ATTEND_F32, key, spec->side);
-        box_make(&sample->value, spec->kv_layout, spec->kv_shared | keys, ATTEND_F32, value, spec->side);
+        make_keys(sample);
     }
     fill_query(sample);
     fill_keys(sample);
@@ -264,6 +365,7 @@ static void set_problem(attend_problem *problem, const struct spec *spec)
     problem->window_left = spec->window_left;
     problem->window_right = spec->window_right;
     problem->softcap = spec->softcap;
+    problem->page_keys = spec->page_keys;
 }
 
 void sample_make(struct sample *sample, const struct spec *spec)
@@ -289,6 +391,9 @@ void sample_make(struct sample *sample, const struct spec *spec)
     args->key_sums = spec->with_key_sums ? &sample->key_sums.view : NULL;
     args->maximum = spec->with_partials ? &sample->maximum.view : NULL;
     args->total = spec->with_partials ? &sample->total.view : NULL;
+    args->block_tables = spec->page_keys > 0 ? (const int32_t *)sample->tables.data : NULL;
+    args->table_stride = sample->table_stride;
+    args->pages = sample->pages;
     set_arrays(sample);
     set_numbers(sample);
 }
@@ -301,6 +406,7 @@ void sample_free(struct sample *sample)
         box_free(boxes[i]);
     guarded_free(&sample->arrays);
     guarded_free(&sample->numbers);
+    guarded_free(&sample->tables);
 }
 
 void sample_reset(struct sample *sample)
@@ -333,9 +439,11 @@ static bool *find_seen_keys(const struct sample *sample)
     return seen;
 }
 
-static void put_bits(struct box *box, int64_t item, int64_t head, int64_t row, int64_t feature, uint32_t bits)
+/* Nowhere for a key without a place. */
+static void put_bits(void *element, uint32_t bits)
 {
-    memcpy(box_at(box, item, head, row, feature), &bits, sizeof bits);
+    if (element)
+        memcpy(element, &bits, sizeof bits);
 }
 
 static void poison_key(struct sample *sample, int64_t item, int64_t head, int64_t key)
@@ -346,24 +454,33 @@ static void poison_key(struct sample *sample, int64_t item, int64_t head, int64_
     uint64_t bits = counter_bits(sample->spec.seed, (uint64_t)((item * 64 + head) * 4096 + key));
     uint32_t poison = poisons[bits % (sizeof poisons / sizeof *poisons)];
     for (int64_t d = 0; d < sample->spec.d_k; d++)
-        put_bits(&sample->key, item, head, key, d, poison);
+        put_bits(sample_key_at(sample, &sample->key, item, head, key, d), poison);
     for (int64_t d = 0; d < sample->spec.d_v; d++)
-        put_bits(&sample->value, item, head, key, d, poison);
+        put_bits(sample_key_at(sample, &sample->value, item, head, key, d), poison);
 }
 
-static void trap_padding(struct sample *sample, struct box *box)
+/* Marks the elements of real keys in the memory of either box. */
+static void mark_keys(const struct sample *sample, const struct box *box, const struct guarded *memory, bool *used)
 {
     const struct spec *spec = &sample->spec;
-    bool *used = calloc(box->memory.bytes + 1, sizeof *used);
-    if (!used)
-        abort();
     for (int64_t item = 0; item < spec->batch; item++)
         for (int64_t head = 0; head < spec->kv_heads; head++)
             for (int64_t key = 0; key < spec->keys; key++)
                 for (int64_t d = 0; logical_key(spec, item, key) >= 0 && d < box->extent[3]; d++) {
-                    unsigned char *element = box_at(box, item, head, key, d);
-                    memset(used + (element - box->memory.data), true, box->element);
+                    unsigned char *element = sample_key_at(sample, box, item, head, key, d);
+                    memset(used + (element - memory->data), true, box->element);
                 }
+}
+
+/* Values may lie in the pages of keys. */
+static void trap_padding(struct sample *sample, struct box *box, const struct box *lodger)
+{
+    bool *used = calloc(box->memory.bytes + 1, sizeof *used);
+    if (!used)
+        abort();
+    mark_keys(sample, box, &box->memory, used);
+    if (lodger)
+        mark_keys(sample, lodger, &box->memory, used);
     guarded_trap_unused(&box->memory, used);
     free(used);
 }
@@ -383,8 +500,9 @@ void sample_poison_hidden(struct sample *sample)
     free(seen);
     if (spec->one_buffer)
         return;
-    trap_padding(sample, &sample->key);
-    trap_padding(sample, &sample->value);
+    trap_padding(sample, &sample->key, spec->one_pool ? &sample->value : NULL);
+    if (!spec->one_pool)
+        trap_padding(sample, &sample->value, NULL);
 }
 
 void sample_poison_some(struct sample *sample)
@@ -396,19 +514,23 @@ void sample_poison_some(struct sample *sample)
     int64_t count = dice_between(&dice, 1, 4);
     for (int64_t i = 0; i < count; i++) {
         struct box *box = boxes[dice_between(&dice, 0, 2)];
-        if (box->extent[0] * box->extent[1] * box->extent[2] * box->extent[3] == 0)
+        const bool paged = box != &sample->query && spec->page_keys > 0;
+        const int64_t extent[4] = { paged ? spec->batch : box->extent[0], box->extent[1], paged ? spec->keys : box->extent[2],
+                                    box->extent[3] };
+        if (extent[0] * extent[1] * extent[2] * extent[3] == 0)
             continue;
-        int64_t place[4];
+        int64_t at[4];
         for (int axis = 0; axis < 4; axis++)
-            place[axis] = dice_between(&dice, 0, box->extent[axis] - 1);
-        put_bits(box, place[0], place[1], place[2], place[3], poisons[dice_between(&dice, 0, 4)]);
+            at[axis] = dice_between(&dice, 0, extent[axis] - 1);
+        void *element = paged ? sample_key_at(sample, box, at[0], at[1], at[2], at[3]) : box_at(box, at[0], at[1], at[2], at[3]);
+        put_bits(element, poisons[dice_between(&dice, 0, 4)]);
     }
 }
 
 /* Pages of keys and values may be inaccessible and must stay so. */
 static void change_inputs(struct sample *sample, void (*change)(struct guarded *))
 {
-    struct guarded *inputs[] = { &sample->visible.memory, &sample->bias.memory, &sample->arrays, &sample->numbers };
+    struct guarded *inputs[] = { &sample->visible.memory, &sample->bias.memory, &sample->arrays, &sample->numbers, &sample->tables };
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
         if (inputs[i]->map)
             change(inputs[i]);

@@ -13,12 +13,17 @@ struct sample {
     struct box output, lse, weights, scores, key_sums, maximum, total;
     struct guarded arrays;  /* starts, lengths, positions, prefixes and offsets */
     struct guarded numbers; /* slopes and sinks */
+    struct guarded tables;  /* block tables, to the last entry that names a page with keys */
+    int64_t table_stride, pages;
 };
 
 /* args points into *sample, which must stay where it is. Padding keys and rows hold poison. The spec's text is what a
- * crash from here on prints. */
+ * crash from here on prints. Entries of block tables that name no page with keys of their item are no page's number. */
 void sample_make(struct sample *sample, const struct spec *spec);
 void sample_free(struct sample *sample);
+
+/* An element of sample->key or sample->value by its key, wherever that lies; NULL for a key in none of the item's pages. */
+void *sample_key_at(const struct sample *sample, const struct box *box, int64_t item, int64_t head, int64_t key, int64_t feature);
 
 /* Outputs hold poison again. */
 void sample_reset(struct sample *sample);
@@ -30,7 +35,7 @@ void sample_poison_hidden(struct sample *sample);
 /* Puts NaN and infinities into a few queries, keys and values that rows do see. */
 void sample_poison_some(struct sample *sample);
 
-/* Plans and runs in one call, during which flags, bias, arrays and numbers are read-only. */
+/* Plans and runs in one call, during which flags, bias, arrays, block tables and numbers are read-only. */
 attend_status sample_forward(struct sample *sample, attend_engine *engine);
 
 /* An engine of that many threads, unbound, or NULL. inline_work as in attend_engine_options. */

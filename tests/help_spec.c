@@ -16,6 +16,7 @@ static const int64_t key_edges[] = { 0,   1,   2,   3,   7,   8,   15,  16,  17,
                                      127, 128, 129, 191, 255, 257, 511, 512, 513, 639, 640, 641, 1023, 1025, 1100 };
 static const int64_t width_edges[] = { 0,  1,  2,  3,  4,  7,  8,   15,  16,  17,  24,  31,  32,  33, 40,
                                        63, 64, 65, 80, 96, 127, 128, 129, 192, 255, 256, 257, 512, 576, 600 };
+static const int64_t page_sizes[] = { 1, 2, 3, 7, 16, 20, 64, 128, 512, 1024 };
 static const int64_t group_sizes[] = { 1, 1, 1, 2, 3, 4, 6, 7, 8 };
 
 struct spec spec_plain(uint64_t seed, int64_t heads, int64_t rows, int64_t keys, int64_t d_k, int64_t d_v)
@@ -94,6 +95,29 @@ void spec_pack_keys(struct spec *spec, int64_t beyond)
     spec->packed_keys = true;
     spec->with_key_starts = spec->with_key_lengths = spec->one_buffer = false;
     spec->kv_shared &= ~(unsigned)SHARED_ITEMS;
+}
+
+void spec_set_pages(struct spec *spec, int64_t page_keys, int64_t spare)
+{
+    spec->flags |= ATTEND_PAGED_KEYS;
+    spec->page_keys = page_keys;
+    spec->spare_pages = spare;
+    spec->one_buffer = false;
+}
+
+void spec_set_one_pool(struct spec *spec, int64_t page_keys, int64_t spare)
+{
+    spec_set_pages(spec, page_keys, spare);
+    spec->one_pool = true;
+    spec->kv_shared &= ~(unsigned)SHARED_HEADS;
+}
+
+struct entries spec_entries(const struct spec *spec, int64_t item)
+{
+    const int64_t first = spec->key_starts[item], end = first + spec->key_lengths[item];
+    if (first == end)
+        return (struct entries){ 0, 0 };
+    return (struct entries){ first / spec->page_keys, (end - 1) / spec->page_keys + 1 };
 }
 
 static int64_t pick_size(struct dice *dice, const int64_t *edges, size_t count, int64_t most)
@@ -282,6 +306,24 @@ static void pick_results(struct spec *spec, struct dice *dice)
         spec->flags |= ATTEND_KEY_SUMS;
 }
 
+/* Elements of two pages of every item: what wide keys may add to the pool. */
+static bool are_large_pages(const struct spec *spec, int64_t page_keys)
+{
+    return (double)(2 * spec->batch * spec->kv_heads * page_keys) * (double)(spec->d_k + spec->d_v) > 2e6;
+}
+
+static void pick_pages(struct spec *spec, struct dice *dice)
+{
+    int64_t page_keys = dice_pick(dice, page_sizes, COUNT(page_sizes));
+    const int64_t spare = dice_between(dice, 0, 3);
+    const bool one_pool = one_in(dice, 3);
+    if (!one_in(dice, 4) || spec->packed_keys)
+        return;
+    if (are_large_pages(spec, page_keys))
+        page_keys = 20;
+    (one_pool ? spec_set_one_pool : spec_set_pages)(spec, page_keys, spare);
+}
+
 void spec_random(struct spec *spec, uint64_t seed, double work)
 {
     struct dice dice = { .seed = seed };
@@ -295,6 +337,7 @@ void spec_random(struct spec *spec, uint64_t seed, double work)
     pick_visibility(spec, &dice);
     pick_packing(spec, &dice);
     pick_results(spec, &dice);
+    pick_pages(spec, &dice); /* last, so that the rest of a seed's problem is what it was */
 }
 
 struct writer {
@@ -333,6 +376,9 @@ static void write_options(struct writer *writer, const struct spec *spec)
             write_text(writer, " %s", options[i].name);
     write_array(writer, "query_offsets", spec->packed_queries, spec->query_starts, spec->batch);
     write_array(writer, "key_offsets", spec->packed_keys, spec->key_starts, spec->batch);
+    if (spec->page_keys > 0)
+        write_text(writer, " page=%lld%s spare=%lld", (long long)spec->page_keys, spec->one_pool ? " one-pool" : "",
+                   (long long)spec->spare_pages);
     write_array(writer, "prefix", spec->with_prefix, spec->prefix_lengths, spec->batch);
     if (spec->softcap > 0)
         write_text(writer, " softcap=%g", (double)spec->softcap);

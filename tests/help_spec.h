@@ -38,6 +38,8 @@ struct spec {
     enum layout query_layout, kv_layout, output_layout, visible_layout;
     bool one_buffer;                /* query, key and value side by side */
     bool packed_queries, packed_keys; /* see spec_pack_queries, spec_pack_keys */
+    int64_t page_keys, spare_pages; /* see spec_set_pages; 0: contiguous keys */
+    bool one_pool;                  /* keys and values in the same pages: [page][keys, values][head][token][feature] */
     float softcap;                  /* 0: none */
     bool with_bias, with_alibi, with_sinks, with_prefix, with_bits, with_key_sums, with_partials;
     bool usual_slopes;              /* those of attend_alibi_slopes */
@@ -65,6 +67,19 @@ void spec_set_window(struct spec *spec, int64_t left, int64_t right);
 /* Puts the rows (keys) of all items one after the other, as many as their lengths say, and `beyond` unused ones after them. */
 void spec_pack_queries(struct spec *spec, int64_t beyond);
 void spec_pack_keys(struct spec *spec, int64_t beyond);
+
+/* Lays keys out in pages of that many, beside `spare` pages that nobody has: axes of kv_layout then are page, head, token and feature.
+ * Items with shared keys have one block table. */
+void spec_set_pages(struct spec *spec, int64_t page_keys, int64_t spare);
+
+/* The same with keys and values in one pool. */
+void spec_set_one_pool(struct spec *spec, int64_t page_keys, int64_t spare);
+
+/* Entries low ≤ n < high of an item's block table name pages that hold keys of it; both 0 for none. */
+struct entries {
+    int64_t low, high;
+};
+struct entries spec_entries(const struct spec *spec, int64_t item);
 
 /* Multiply-adds over all padded pairs. */
 double spec_work(const struct spec *spec);

@@ -104,6 +104,26 @@ void box_make_packed(struct box *query, struct box *key, struct box *value, cons
     place_packed(value, data + value_offset * (int64_t)sizeof(float), item_stride, row_stride);
 }
 
+/* The tensor inside pages that are `page` elements apart. */
+static void place_in_pages(struct box *box, unsigned char *data, int64_t page)
+{
+    const int64_t *extent = box->extent, stride[4] = { page, extent[2] * extent[3], extent[3], 1 };
+    box->view.data = data;
+    memcpy(box->view.stride, stride, sizeof stride);
+}
+
+void box_make_pool(struct box *key, struct box *value, const int64_t key_extent[4], const int64_t value_extent[4], enum guard_side side)
+{
+    set_view(key, ATTEND_F32, key_extent);
+    set_view(value, ATTEND_F32, value_extent);
+    const int64_t keys = key_extent[1] * key_extent[2] * key_extent[3];
+    const int64_t page = keys + value_extent[1] * value_extent[2] * value_extent[3];
+    guarded_make(&key->memory, (size_t)(key_extent[0] * page) * sizeof(float), side, 0);
+    value->memory = (struct guarded){ 0 };
+    place_in_pages(key, key->memory.data, page);
+    place_in_pages(value, key->memory.data + keys * (int64_t)sizeof(float), page);
+}
+
 void box_free(struct box *box)
 {
     guarded_free(&box->memory);

@@ -36,6 +36,9 @@ void box_make(struct box *box, enum layout layout, unsigned shared, attend_dtype
 void box_make_packed(struct box *query, struct box *key, struct box *value, const int64_t query_extent[4],
                      const int64_t key_extent[4], const int64_t value_extent[4], enum guard_side side);
 
+/* Keys and values in the same pages, [page][keys, values][head][token][feature]. The first box owns the memory. */
+void box_make_pool(struct box *key, struct box *value, const int64_t key_extent[4], const int64_t value_extent[4], enum guard_side side);
+
 void box_free(struct box *box);
 
 void *box_at(const struct box *box, int64_t item, int64_t head, int64_t row, int64_t feature);

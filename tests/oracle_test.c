@@ -13,7 +13,7 @@ static uint64_t hash_inputs(const struct sample *sample)
 {
     return guarded_hash(&sample->query.memory) ^ guarded_hash(&sample->key.memory) * 3 ^
            guarded_hash(&sample->value.memory) * 5 ^ guarded_hash(&sample->visible.memory) * 7 ^
-           guarded_hash(&sample->arrays) * 11;
+           guarded_hash(&sample->arrays) * 11 ^ guarded_hash(&sample->tables) * 13;
 }
 
 static void check_sample(attend_engine *engine, attend_isa isa, const struct spec *spec)

@@ -19,7 +19,8 @@ static void leave_to_step(attend_args *args, const attend_step *step)
     args->key_starts = args->key_lengths = args->query_starts = args->query_lengths = NULL;
     args->positions = args->prefix_lengths = args->query_offsets = args->key_offsets = NULL;
     args->visible = NULL;
-    args->visible_tail = 0;
+    args->visible_tail = args->table_stride = args->pages = 0;
+    args->block_tables = NULL;
     args->step = step;
 }
 
@@ -51,6 +52,8 @@ static void expect_same_with_step(const struct spec *spec, attend_engine *engine
     guarded_poison(&with.arrays);
     if (with.visible.memory.map)
         guarded_poison(&with.visible.memory);
+    if (with.tables.map)
+        memset(with.tables.data, 0xff, with.tables.bytes);
     leave_to_step(&with.args, step);
     run_both(&without, &with, plan);
     change_layer(&without);
