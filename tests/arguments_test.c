@@ -21,6 +21,8 @@ struct fixture {
     float bias_memory[2 * 4 * 3 * 5];
     float key_sums_memory[2 * 4 * 5], maximum_memory[2 * 4 * 3], total_memory[2 * 4 * 3];
     uint8_t bits[2 * 4 * 3];
+    int32_t tables[2 * 3 + 1];
+    float key_pages[6 * 2 * 2 * 4], value_pages[6 * 2 * 2 * 3];
 };
 
 static void set_up(struct fixture *fixture)
@@ -69,6 +71,20 @@ static void pack(struct fixture *fixture)
     fixture->args->query_starts = fixture->args->query_lengths = fixture->args->key_starts = fixture->args->key_lengths = NULL;
     fixture->args->query_offsets = fixture->query_offsets;
     fixture->args->key_offsets = fixture->key_offsets;
+}
+
+/* Pages of 2 keys: 3 entries for the 5 keys of an item. */
+static void page(struct fixture *fixture)
+{
+    static const int32_t tables[] = { 4, 0, 5, 2, 3, 1, 4 };
+    memcpy(fixture->tables, tables, sizeof tables);
+    fixture->problem->flags |= ATTEND_PAGED_KEYS;
+    fixture->problem->page_keys = 2;
+    *fixture->key = attend_view_bhsd(fixture->key_pages, 2, 2, 4);
+    *fixture->value = attend_view_bhsd(fixture->value_pages, 2, 2, 3);
+    fixture->args->block_tables = fixture->tables;
+    fixture->args->table_stride = 3;
+    fixture->args->pages = 6;
 }
 
 static void give_partials(struct fixture *fixture)
@@ -195,6 +211,32 @@ BROKEN(key_offsets_beyond_keys, ARGUMENT, "key_offsets[2] is 5", pack(&f), f.arg
 BROKEN(packed_rows_above_plan, CAPACITY, "rows", pack(&f), f.args->rows = 4)
 BROKEN(packed_rows_overflow, ARGUMENT, "rows", pack(&f), f.problem->rows = INT64_C(1) << 56, f.problem->d_v = 1 << 8)
 
+/* Pages */
+BROKEN(page_keys_without_flag, ARGUMENT, "problem.page_keys", f.problem->page_keys = 16)
+BROKEN(page_keys_zero, ARGUMENT, "problem.page_keys", page(&f), f.problem->page_keys = 0)
+BROKEN(page_keys_negative, ARGUMENT, "problem.page_keys", page(&f), f.problem->page_keys = -2)
+BROKEN(page_keys_too_many, ARGUMENT, "problem.page_keys", page(&f), f.problem->page_keys = INT64_C(1) << 31)
+BROKEN(paged_and_packed, ARGUMENT, "ATTEND_PACKED_KEYS", page(&f), pack(&f))
+BROKEN(tables_missing, ARGUMENT, "block_tables", page(&f), f.args->block_tables = NULL)
+BROKEN(block_negative, ARGUMENT, "block_tables of item 1 has block -1 at entry 1", page(&f), f.tables[4] = -1)
+BROKEN(block_is_pages, ARGUMENT, "block_tables of item 1 has block 6 at entry 2", page(&f), f.tables[5] = 6)
+BROKEN(block_of_other_pool, ARGUMENT, "block_tables of item 0 has block 5 at entry 2", page(&f), f.args->pages = 5)
+BROKEN(first_block_negative, ARGUMENT, "block_tables of item 0", page(&f), f.tables[0] = INT32_MIN)
+BROKEN(block_of_a_key_inside, ARGUMENT, "block_tables of item 0", page(&f), f.tables[1] = -1, f.key_starts[0] = 3,
+       f.key_lengths[0] = 1)
+BROKEN(block_of_no_pool, ARGUMENT, "block_tables", page(&f), f.args->pages = 0)
+BROKEN(table_stride_negative, ARGUMENT, "table_stride", page(&f), f.args->table_stride = -1)
+BROKEN(table_stride_short, ARGUMENT, "table_stride", page(&f), f.args->table_stride = 2)
+BROKEN(table_stride_huge, ARGUMENT, "table_stride", page(&f), f.args->table_stride = INT64_MAX / 2)
+BROKEN(pages_negative, ARGUMENT, "args.pages", page(&f), f.args->pages = -1)
+BROKEN(pages_too_many, ARGUMENT, "args.pages", page(&f), f.args->pages = INT64_C(1) << 31)
+BROKEN(tables_without_flag, ARGUMENT, "block_tables", f.args->block_tables = f.tables)
+BROKEN(table_stride_without_flag, ARGUMENT, "table_stride", f.args->table_stride = 3)
+BROKEN(pages_without_flag, ARGUMENT, "args.pages", f.args->pages = 6)
+BROKEN(pages_missing, ARGUMENT, "args.key", page(&f), f.args->key = NULL)
+BROKEN(pages_stride_overflow, ARGUMENT, "args.value", page(&f), f.value->stride[0] = INT64_MAX / 8)
+BROKEN(pages_fast, UNSUPPORTED, "key", page(&f), f.problem->flags |= ATTEND_FAST_ONLY, f.key->stride[3] = 0)
+
 /* What scores are made of */
 BROKEN(softcap_negative, ARGUMENT, "softcap", f.problem->softcap = -1)
 BROKEN(softcap_nan, ARGUMENT, "softcap", f.problem->softcap = NAN)
@@ -272,7 +314,7 @@ BROKEN(run_rows_negative, ARGUMENT, "rows", f.args->rows = INT64_MIN)
 BROKEN(run_keys_negative, ARGUMENT, "keys", f.args->keys = -5)
 
 /* Options */
-BROKEN(problem_flags_next, UNSUPPORTED, "flags", f.problem->flags = 128)
+BROKEN(problem_flags_next, UNSUPPORTED, "flags", f.problem->flags = 256)
 BROKEN(problem_reserved_2, ARGUMENT, "reserved_2", f.problem->reserved_2 = -1)
 BROKEN(args_reserved, ARGUMENT, "args.reserved", f.args->reserved = 1)
 BROKEN(deadline_negative, ARGUMENT, "deadline", f.args->deadline = -1)
@@ -337,6 +379,14 @@ BROKEN(output_is_the_last_bit, ARGUMENT, "visible", give_bits(&f), f.visible->da
 BROKEN(lse_over_offsets, ARGUMENT, "key_offsets", pack(&f), f.args->key_offsets = memcpy(f.lse->data, f.key_offsets, 24))
 BROKEN(lse_over_the_last_offset, ARGUMENT, "query_offsets", pack(&f), f.args->query_offsets = f.query_offsets,
        *f.lse = attend_view_bhsd(f.query_offsets + 2, 4, 3, 1))
+BROKEN(lse_over_tables, ARGUMENT, "block_tables", page(&f), f.args->block_tables = memcpy(f.lse->data, f.tables, 24))
+BROKEN(lse_over_the_last_entry, ARGUMENT, "block_tables", page(&f), *f.lse = attend_view_bhsd(f.tables + 5, 4, 3, 1))
+BROKEN(lse_over_a_longer_table, ARGUMENT, "block_tables", page(&f), f.args->table_stride = 0, f.key_lengths[1] = 1,
+       *f.lse = attend_view_bhsd(f.tables + 2, 4, 3, 1))
+BROKEN(lse_over_the_table_of_one, ARGUMENT, "block_tables", page(&f), f.key_lengths[1] = 0,
+       *f.lse = attend_view_bhsd(f.tables + 2, 4, 3, 1))
+BROKEN(output_is_a_page, ARGUMENT, "key", page(&f), f.output->data = f.key_pages + 5 * 2 * 2 * 4)
+BROKEN(lse_is_the_last_page, ARGUMENT, "value", page(&f), f.lse->data = f.value_pages + 6 * 2 * 2 * 3 - 1)
 BROKEN(lse_over_sinks, ARGUMENT, "sinks", f.args->sinks = f.sinks, *f.lse = attend_view_bhsd(f.sinks + 3, 4, 3, 1))
 BROKEN(lse_over_slopes, ARGUMENT, "alibi_slopes", f.args->alibi_slopes = memset(f.lse->data, 0, 16))
 BROKEN(lse_over_prefixes, ARGUMENT, "prefix_lengths", f.args->prefix_lengths = memset(f.lse->data, 0, 16))
@@ -437,6 +487,7 @@ Test(arguments, older_problem, .timeout = 60)
     f.problem->window_left = f.problem->window_right = -7;
     f.problem->softcap = -7;
     f.problem->reserved_2 = -7;
+    f.problem->page_keys = -7;
     expect_ok(attend_forward(f.engine, f.problem, f.args));
     f.problem->window_left = f.problem->window_right = 0;
     f.problem->softcap = 0;
@@ -456,6 +507,23 @@ Test(arguments, older_problem_with_window, .timeout = 60)
     expect_ok(attend_forward(f.engine, f.problem, f.args));
     f.problem->softcap = 0;
     expect_verdict(sample_judge(&f.sample), "a problem that ends with its window");
+    tear_down(&f);
+}
+
+/* From before there were pages: neither struct has them. */
+Test(arguments, older_than_pages, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    f.problem->struct_size = offsetof(attend_problem, page_keys);
+    f.problem->page_keys = -7;
+    f.args->struct_size = offsetof(attend_args, block_tables);
+    f.args->block_tables = f.tables;
+    f.args->table_stride = f.args->pages = -7;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    expect_verdict(sample_judge(&f.sample), "structs without pages");
+    f.problem->flags |= ATTEND_PAGED_KEYS;
+    expect_refused(&f, ATTEND_ERR_ARGUMENT, "page_keys");
     tear_down(&f);
 }
 
@@ -555,6 +623,52 @@ Test(arguments, legal_partials, .timeout = 60)
     f.args->resume = 1;
     f.args->visible_tail = 1;
     f.visible->stride[3] = 7; /* of a single element */
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    tear_down(&f);
+}
+
+/* Entries without keys of their item may hold anything, and pages may serve twice. */
+Test(arguments, legal_pages, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    page(&f);
+    f.problem->flags |= ATTEND_FAST_ONLY;
+    f.args->scores = f.args->weights = NULL;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.tables[3] = f.tables[4] = f.tables[5] = 0;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.key_starts[0] = 2, f.key_lengths[0] = 2, f.tables[0] = -7, f.tables[2] = 6;
+    f.key_starts[1] = 5, f.key_lengths[1] = 0, f.tables[3] = INT32_MIN, f.tables[5] = INT32_MAX;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.args->batch = 1, f.args->table_stride = 1; /* nothing follows it */
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    f.key_lengths[0] = 0;
+    f.args->pages = 0;
+    f.args->block_tables = NULL;
+    f.args->key = f.args->value = NULL;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    tear_down(&f);
+}
+
+/* One table for all items, and pages with more keys than there are. */
+Test(arguments, legal_single_page, .timeout = 60)
+{
+    struct fixture f;
+    set_up(&f);
+    page(&f);
+    f.args->table_stride = 0;
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    static float keys[2 * 9 * 4], values[2 * 9 * 3];
+    f.problem->page_keys = 9;
+    f.args->pages = 1;
+    f.tables[0] = 0;
+    *f.key = attend_view_bhsd(keys, 2, 9, 4);
+    *f.value = attend_view_bhsd(values, 2, 9, 3);
+    expect_ok(attend_forward(f.engine, f.problem, f.args));
+    expect_verdict(sample_judge(&f.sample), "one page");
+    f.problem->page_keys = INT32_MAX; /* that many, but for strides of 0 */
+    f.key->stride[2] = f.value->stride[2] = 0;
     expect_ok(attend_forward(f.engine, f.problem, f.args));
     tear_down(&f);
 }

@@ -354,6 +354,128 @@ static void check_packing(attend_isa isa)
 
 ISA_TESTS(bits, packed_and_padded, check_packing)
 
+static const int64_t page_sizes[] = { 1, 2, 3, 7, 16, 20, 64, 128, 512, 1024 };
+
+enum { PAGE_SIZES = sizeof page_sizes / sizeof *page_sizes, POOLS = 3 };
+
+/* [page][head][token][feature], [page][token][head][feature], or both tensors in one pool. */
+static struct spec paged_spec(const struct spec *contiguous, int64_t page_keys, size_t pool)
+{
+    struct spec spec = *contiguous;
+    spec.kv_layout = pool == 1 ? LAYOUT_BSHD : LAYOUT_BHSD;
+    (pool == 2 ? spec_set_one_pool : spec_set_pages)(&spec, page_keys, (int64_t)pool);
+    return spec;
+}
+
+/* Keys begin and end inside of pages, of most sizes. */
+static struct spec cached_spec(int64_t rows, size_t number)
+{
+    static const int64_t groups[] = { 1, 4, 8 }, widths[][2] = { { 64, 64 }, { 40, 33 }, { 128, 96 } };
+    struct spec spec = spec_plain(200 + number, 2 * groups[number % 3], rows, 1100, widths[number % 3][0], widths[number % 3][1]);
+    spec.kv_heads = 2;
+    spec_set_batch(&spec, 3);
+    spec_set_keys(&spec, 0, 5, 1037);
+    spec_set_keys(&spec, 1, 309, 607);
+    spec_set_keys(&spec, 2, 1090, 3);
+    spec.causal = number % 2;
+    spec.with_sinks = number / 3 % 2;
+    if (number % 4 == 1)
+        spec_set_window(&spec, 200, 30);
+    return spec;
+}
+
+/* The number of a problem decides its pools, too: over all of them each page size has each pool. */
+static void check_pages(attend_isa isa)
+{
+    const int64_t rows[] = { 1, 4, 17, fewer_rows(isa, 230) };
+    attend_engine *engine = need_engine(isa, 2, IN_TEAM);
+    for (size_t number = 0; number < 12; number++) {
+        struct spec spec = cached_spec(rows[number / 3], number);
+        struct sample reference;
+        run_spec(&reference, &spec, engine);
+        for (size_t i = 0; i < PAGE_SIZES; i++) {
+            struct spec paged = paged_spec(&spec, page_sizes[i], (i + number / 3) % POOLS);
+            expect_same(&reference, &paged, engine, "pages");
+        }
+        sample_free(&reference);
+    }
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(bits, pages_of_any_size, check_pages)
+
+static void vary_pages(attend_engine *engine, const struct spec *spec, const struct sample *reference)
+{
+    for (size_t pool = 0; pool < POOLS; pool++) {
+        struct spec paged = paged_spec(spec, page_sizes[3 + pool * 2], pool);
+        expect_same(reference, &paged, engine, "pages");
+        pad_spec(&paged, 37, 5);
+        expect_same(reference, &paged, engine, "pages of padded keys");
+        spec_pack_queries(&paged, 1);
+        expect_same(reference, &paged, engine, "pages, and rows packed");
+    }
+}
+
+static void check_pages_of_bases(attend_isa isa)
+{
+    vary_bases(isa, vary_pages);
+}
+
+ISA_TESTS(bits, pages_and_options, check_pages_of_bases)
+
+/* Two items with the same numbers, of which the second has fewer keys. */
+static struct spec common_spec(int64_t rows)
+{
+    struct spec spec = spec_plain(300, 4, rows, 800, 32, 24);
+    spec.kv_heads = 1;
+    spec_set_batch(&spec, 2);
+    spec.label[1] = spec.label[0];
+    spec_set_keys(&spec, 0, 9, 777);
+    spec_set_keys(&spec, 1, 9, 433);
+    return spec;
+}
+
+/* The first item's pages serve the second as well, but for the one in which it ends; its own are poison. */
+static void share_pages(struct sample *sample)
+{
+    int32_t *table = (int32_t *)sample->tables.data;
+    const struct entries own = spec_entries(&sample->spec, 1);
+    for (int64_t key = 9; key < (own.high - 1) * sample->spec.page_keys; key++)
+        for (int64_t d = 0; d < sample->spec.d_k; d++)
+            *(float *)sample_key_at(sample, &sample->key, 1, 0, key, d) = NAN;
+    for (int64_t n = own.low; n < own.high - 1; n++)
+        table[sample->table_stride + n] = table[n];
+}
+
+static void expect_shared(const struct sample *reference, const struct spec *paged, attend_engine *engine)
+{
+    struct sample sample;
+    sample_make(&sample, paged);
+    share_pages(&sample);
+    expect_ok(sample_forward(&sample, engine));
+    expect_verdict(compare_samples(reference, &sample), "pages of two items");
+    sample_free(&sample);
+}
+
+static void check_shared_pages(attend_isa isa)
+{
+    static const int64_t rows[] = { 1, 17 };
+    attend_engine *engine = need_engine(isa, 2, IN_TEAM);
+    for (size_t number = 0; number < 2 * PAGE_SIZES; number++) {
+        struct spec spec = common_spec(rows[number % 2]);
+        struct spec paged = paged_spec(&spec, page_sizes[number / 2], number % POOLS);
+        struct sample reference;
+        run_spec(&reference, &spec, engine);
+        expect_shared(&reference, &paged, engine);
+        paged.kv_shared = SHARED_ITEMS;
+        expect_same(&reference, &paged, engine, "one table for all items");
+        sample_free(&reference);
+    }
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(bits, pages_of_two_items, check_shared_pages)
+
 /* Flags of 8 keys to a byte, and flags of the last keys alone, where the ones before are visible. */
 static void vary_flags(attend_engine *engine, const struct spec *spec, const struct sample *reference)
 {

@@ -47,6 +47,32 @@ static void check_random(attend_isa isa, void (*poison)(struct sample *), uint64
     attend_engine_destroy(engines[1]);
 }
 
+/* Names spare pages, one after the other, in all entries that hold no key of the item: legal, and not to be followed. */
+static void name_spare_pages(struct sample *sample)
+{
+    const size_t entries = sample->tables.bytes / sizeof(int32_t);
+    int32_t *table = (int32_t *)sample->tables.data, spare[2];
+    size_t found = 0;
+    for (int32_t page = 0; page < sample->pages && found < 2; page++) {
+        bool named = false;
+        for (size_t n = 0; n < entries; n++)
+            named |= table[n] == page;
+        spare[found] = page;
+        found += !named;
+    }
+    cr_assert(found == 2, "there are too few spare pages");
+    for (size_t n = 0; n < entries; n++)
+        if (table[n] < 0 || table[n] >= sample->pages)
+            table[n] = spare[n % 2];
+}
+
+/* Spare pages fill pages of the operating system, which become inaccessible; so do pools where nothing but tails lies. */
+static void trap_spare_pages(struct sample *sample)
+{
+    name_spare_pages(sample);
+    sample_poison_hidden(sample);
+}
+
 static void check_hidden_poison(attend_isa isa)
 {
     check_random(isa, sample_poison_hidden, 0x6a4d0000, "poison behind the mask");
@@ -87,3 +113,27 @@ static void check_ways_of_hiding(attend_isa isa)
 }
 
 ISA_TESTS(guard, ways_of_hiding, check_ways_of_hiding)
+
+/* Two kv heads of 16 keys with 64 features: 8192 bytes a page, and a multiple of that with more keys. The first item ends before
+ * the second, which begins later, so that both have entries without keys. */
+static void check_spare_pages(attend_isa isa)
+{
+    static const int64_t rows[] = { 1, 5, 40 }, pages[] = { 16, 64, 512 };
+    attend_engine *engines[] = { need_engine(isa, 1, 0), need_engine(isa, 2, IN_TEAM) };
+    for (size_t number = 0; number < 36; number++) {
+        const int64_t page_keys = pages[number / 3 % 3], off = (int64_t)number % 5 - 2;
+        struct spec spec = spec_plain(number, 8, rows[number % 3], 3 * page_keys, 64, 64);
+        spec.kv_heads = 2;
+        spec.side = number % 2 ? GUARD_BEFORE : GUARD_AFTER;
+        spec.causal = number % 4 == 3;
+        (number % 2 ? spec_set_one_pool : spec_set_pages)(&spec, page_keys, 2);
+        spec_set_batch(&spec, 2);
+        spec_set_keys(&spec, 0, 0, page_keys + off);
+        spec_set_keys(&spec, 1, 2 * page_keys - off, page_keys / 2 + off);
+        run_poisoned(engines[number % 2], &spec, trap_spare_pages, "spare pages");
+    }
+    attend_engine_destroy(engines[0]);
+    attend_engine_destroy(engines[1]);
+}
+
+ISA_TESTS(guard, spare_pages, check_spare_pages)

@@ -84,6 +84,29 @@ static void check_random(attend_isa isa)
 
 ISA_TESTS(step, random_problems, check_random)
 
+/* Decode and more, pages of any size, one table for all items, and an item whose first entries are nobody's. */
+static void check_pages(attend_isa isa)
+{
+    static const int64_t page_sizes[] = { 1, 3, 16, 128, 1024 }, rows[] = { 1, 5, 40 };
+    attend_engine *engines[] = { need_engine(isa, 1, 0), need_engine(isa, 2, IN_TEAM) };
+    for (size_t number = 0; number < 30; number++) {
+        struct spec spec = spec_plain(number, 8, rows[number % 3], 700, 24, 20);
+        spec.kv_heads = 2;
+        spec.kv_shared = number % 4 == 3 ? SHARED_ITEMS : 0;
+        spec.causal = number % 2;
+        spec_set_batch(&spec, 3);
+        spec_set_keys(&spec, 0, 0, 333);
+        spec_set_keys(&spec, 1, 290, 401);
+        spec_set_keys(&spec, 2, 700, 0);
+        (number % 2 ? spec_set_one_pool : spec_set_pages)(&spec, page_sizes[number % 5], 1);
+        expect_same_with_step(&spec, engines[number / 2 % 2]);
+    }
+    attend_engine_destroy(engines[0]);
+    attend_engine_destroy(engines[1]);
+}
+
+ISA_TESTS(step, pages, check_pages)
+
 struct broken {
     struct sample sample;
     attend_plan *plan;
@@ -97,6 +120,9 @@ static void break_prefix(struct broken *b) { b->sample.args.prefix_lengths = b->
 static void break_batch(struct broken *b) { b->sample.args.batch = 2; }
 static void break_visible(struct broken *b) { b->sample.args.visible = &b->sample.visible.view; }
 static void break_tail(struct broken *b) { b->sample.args.visible_tail = 3; }
+static void break_tables(struct broken *b) { b->sample.args.block_tables = (const int32_t *)b->sample.tables.data; }
+static void break_table_stride(struct broken *b) { b->sample.args.table_stride = b->sample.table_stride; }
+static void break_pages(struct broken *b) { b->sample.args.pages = b->sample.pages; }
 
 static const struct {
     const char *names;
@@ -105,6 +131,8 @@ static const struct {
     { "args.step was made of another plan", break_plan }, { "args.key_lengths is given", break_lengths },
     { "args.prefix_lengths is given", break_prefix },     { "args.batch, rows or keys is set", break_batch },
     { "args.visible", break_visible },                    { "visible_tail", break_tail },
+    { "args.block_tables", break_tables },                { "table_stride", break_table_stride },
+    { "pages is given", break_pages },
 };
 
 static struct spec small_spec(void)
@@ -113,6 +141,7 @@ static struct spec small_spec(void)
     spec_set_batch(&spec, 2);
     spec_set_keys(&spec, 1, 3, 20);
     spec.visibility = VISIBLE_FULL;
+    spec_set_pages(&spec, 7, 1);
     return spec;
 }
 
@@ -162,6 +191,11 @@ Test(step, refusals_of_steps)
     args.visible_tail = 3;
     expect_refused(attend_step_create(&step, plan, &args), "args.visible_tail is 3");
     args = sample.args;
+    args.pages -= 1;
+    ((int32_t *)sample.tables.data)[2] = (int32_t)args.pages;
+    expect_refused(attend_step_create(&step, plan, &args), "args.block_tables of item 0");
+    ((int32_t *)sample.tables.data)[2] = 0;
+    args.pages += 1;
     args.deadline = -1; /* wrong, and none of a step's business */
     args.key_sums = args.lse;
     expect_ok(attend_step_create(&step, plan, &args));
