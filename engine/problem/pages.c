@@ -29,7 +29,7 @@ static attend_status check_item(struct attend__call *call, const struct attend__
         return ATTEND_OK;
     if (!call->block_tables)
         return attend__fail(ATTEND_ERR_ARGUMENT, "args.block_tables is NULL; ATTEND_PAGED_KEYS needs the pages of every item");
-    call->table_entries = b * call->table_stride + own.high;
+    call->table_entries = attend__max(call->table_entries, b * call->table_stride + own.high); /* an item may share a longer table */
     const int32_t *table = call->block_tables + b * call->table_stride;
     for (int64_t n = own.low; n < own.high; n++)
         if (table[n] < 0 || table[n] >= call->pages)
