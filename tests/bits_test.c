@@ -80,22 +80,6 @@ static struct spec base_spec(attend_isa isa, int base)
     }
 }
 
-static void run_spec(struct sample *sample, const struct spec *spec, attend_engine *engine)
-{
-    sample_make(sample, spec);
-    expect_ok(sample_forward(sample, engine));
-}
-
-/* Runs the variant and compares all its real rows with those of the reference. */
-static void expect_same(const struct sample *reference, const struct spec *variant, attend_engine *engine,
-                        const char *what)
-{
-    struct sample sample;
-    run_spec(&sample, variant, engine);
-    expect_verdict(compare_samples(reference, &sample), what);
-    sample_free(&sample);
-}
-
 static void check_threads(attend_isa isa)
 {
     static const struct {

@@ -40,6 +40,22 @@ static inline attend_engine *need_engine(attend_isa isa, int32_t threads, int64_
     return engine;
 }
 
+static inline void run_spec(struct sample *sample, const struct spec *spec, attend_engine *engine)
+{
+    sample_make(sample, spec);
+    expect_ok(sample_forward(sample, engine));
+}
+
+/* Runs the variant and compares all its real rows with those of the reference. */
+static inline void expect_same(const struct sample *reference, const struct spec *variant, attend_engine *engine,
+                        const char *what)
+{
+    struct sample sample;
+    run_spec(&sample, variant, engine);
+    expect_verdict(compare_samples(reference, &sample), what);
+    sample_free(&sample);
+}
+
 /* Jobs never run in the caller; always. */
 enum { IN_TEAM = -1 };
 static const int64_t IN_CALLER = INT64_MAX;

@@ -19,12 +19,6 @@ static struct spec host_spec(uint64_t seed, int64_t rows)
     return spec;
 }
 
-static void run_spec(struct sample *sample, const struct spec *spec, attend_engine *engine)
-{
-    sample_make(sample, spec);
-    expect_ok(sample_forward(sample, engine));
-}
-
 static const struct fpstate_case states[] = { FPSTATE_CASES };
 
 struct host_case {
