@@ -319,6 +319,7 @@ attend_status attend__topology_bind_memory(void *memory, size_t bytes, int node)
         return attend__fail(ATTEND_ERR_ARGUMENT, "options.node is %d; it must be the operating system's number of a NUMA node", node);
     case BIND_REFUSED:
         return attend__fail(ATTEND_ERR_SYSTEM, "options.node is %d; the system did not bind memory to it (errno %d)", node, binding.error);
-    default: return attend__fail(ATTEND_ERR_SYSTEM, "options.node is %d; hwloc could not load this machine's topology to bind memory to it", node);
+    default:
+        return attend__fail(ATTEND_ERR_SYSTEM, "options.node is %d; hwloc could not load this machine's topology to bind memory to it", node);
     }
 }
