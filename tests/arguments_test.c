@@ -314,7 +314,8 @@ BROKEN(run_rows_negative, ARGUMENT, "rows", f.args->rows = INT64_MIN)
 BROKEN(run_keys_negative, ARGUMENT, "keys", f.args->keys = -5)
 
 /* Options */
-BROKEN(problem_flags_next, UNSUPPORTED, "flags", f.problem->flags = 256)
+BROKEN(problem_flags_next, UNSUPPORTED, "flags", f.problem->flags = 512)
+BROKEN(shared_prefixes_without_pages, ARGUMENT, "flags", f.problem->flags = ATTEND_SHARED_PREFIXES)
 BROKEN(problem_reserved_2, ARGUMENT, "reserved_2", f.problem->reserved_2 = -1)
 BROKEN(args_reserved, ARGUMENT, "args.reserved", f.args->reserved = 1)
 BROKEN(deadline_negative, ARGUMENT, "deadline", f.args->deadline = -1)
