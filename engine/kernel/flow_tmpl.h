@@ -22,29 +22,51 @@ struct flow_work {
     bool fetches;                /* lines of what is FLOW_KEYS behind */
 };
 
-/* Features d … d + features - 1 of VL keys, and lines of those behind, one after every feature: a burst would fill the queue to memory and
- * then have the loads wait behind it (14 % slower). rows and features are compile-time constants; fetch is NULL for none. */
-static inline __attribute__((always_inline)) void flow_square(const int rows, const int features, vf *sum, const vf *square,
-                                                              const float *queries, const uintptr_t *fetch, int64_t d)
+/* Which lines of the VL keys behind are fetched: with feature i of the square from feature d on the one at base + d·per_feature + i·step.
+ * Vectors without gaps between them are one piece of memory, which is fetched in its order: where that piece is a page among others,
+ * 6 % faster than line by line of each vector in turn. Of scattered keys each is looked up. */
+struct fetching {
+    uintptr_t base, per_feature, step;
+    const uintptr_t *behind;
+};
+
+static inline struct fetching fetching_of(const uintptr_t *behind, int64_t width)
+{
+    const uintptr_t stride = behind[1] - behind[0];
+    if (stride == (uintptr_t)width * sizeof(float))
+        return (struct fetching){ behind[0], VL * sizeof(float), VL * sizeof(float), behind };
+    return (struct fetching){ behind[0], sizeof(float), stride, behind };
+}
+
+enum fetches { FETCH_NOTHING, FETCH_EVEN, FETCH_SCATTERED };
+
+/* Multiply-adds of VL keys with features d … d + features - 1, and one line fetched after each feature: a burst would fill the queue to memory
+ * and then have the loads wait behind it (14 % slower). rows, features and fetches are compile-time constants. */
+static inline __attribute__((always_inline)) void flow_square(const int rows, const int features, const enum fetches fetches, vf *sum,
+                                                              const vf *square, const float *queries, const struct fetching *fetching,
+                                                              int64_t d)
 {
     UNROLLED
     for (int i = 0; i < features; i++) {
-        if (fetch)
-            fetch_line(fetch[i] + (uintptr_t)d * sizeof(float));
+        if (fetches == FETCH_EVEN)
+            fetch_line(fetching->base + (uintptr_t)d * fetching->per_feature + (uintptr_t)i * fetching->step);
+        if (fetches == FETCH_SCATTERED)
+            fetch_line(fetching->behind[i] + (uintptr_t)d * sizeof(float));
         UNROLLED
         for (int r = 0; r < rows; r++)
             sum[r] = vf_fma(vf_set1(queries[i * rows + r]), square[i], sum[r]);
     }
 }
 
-/* Keys j … j + VL - 1 of the tile; rows is a compile-time constant. */
-static inline __attribute__((always_inline)) void flow_rows(const int rows, const struct flow_work *work, int j)
+/* Keys j … j + VL - 1 of the tile; rows and fetches are compile-time constants. */
+static inline __attribute__((always_inline)) void flow_rows(const int rows, const enum fetches fetches, const struct flow_work *work,
+                                                            int j)
 {
     const uintptr_t *at = work->at + j, *behind = at + FLOW_KEYS;
     const float *queries = work->queries;
     const int64_t d_k = work->d_k;
     const int keys = work->keys - j;
-    const bool fetches = work->fetches;
+    const struct fetching fetching = fetching_of(behind, d_k);
     vf sum[FLOW_ROWS], square[VL];
     UNROLLED
     for (int r = 0; r < rows; r++)
@@ -53,15 +75,15 @@ static inline __attribute__((always_inline)) void flow_rows(const int rows, cons
     if (keys >= VL)
         for (; d + VL <= d_k; d += VL, queries += rows * VL) {
             load_square(square, at, d);
-            if (fetches && d % LINE_FLOATS == 0)
-                flow_square(rows, VL, sum, square, queries, behind, d);
-            else
-                flow_square(rows, VL, sum, square, queries, NULL, 0);
+            flow_square(rows, VL, fetches, sum, square, queries, &fetching, d);
         }
     for (; d < d_k; d += VL) {
         load_partial_square(square, at, d, keys, d_k - d);
-        for (int i = 0; i < VL && d + i < d_k; i++, queries += rows)
-            flow_square(rows, 1, sum, square + i, queries, fetches && d % LINE_FLOATS == 0 ? behind + i : NULL, d);
+        for (int i = 0; i < VL && d + i < d_k; i++, queries += rows) {
+            if (fetches != FETCH_NOTHING)
+                fetch_line(behind[i] + (uintptr_t)d * sizeof(float));
+            flow_square(rows, 1, FETCH_NOTHING, sum, square + i, queries, &fetching, d);
+        }
     }
     UNROLLED
     for (int r = 0; r < rows; r++) {
@@ -71,18 +93,48 @@ static inline __attribute__((always_inline)) void flow_rows(const int rows, cons
     }
 }
 
-static void flow_keys(int rows, const struct flow_work *work, int j)
+/* What is fetched is decided outside of the instances, where it costs no registers. */
+#define FLOW_CASE(rows, fetches) \
+    case rows: flow_rows(rows, fetches, work, j); break
+#define FLOW_CASES_FROM_4(fetches) \
+    FLOW_CASE(4, fetches); FLOW_CASE(5, fetches); FLOW_CASE(6, fetches); FLOW_CASE(7, fetches); FLOW_CASE(8, fetches)
+
+static __attribute__((noinline)) void flow_keys_even(int rows, const struct flow_work *work, int j)
 {
     switch (rows) {
-    case 1: flow_rows(1, work, j); break;
-    case 2: flow_rows(2, work, j); break;
-    case 3: flow_rows(3, work, j); break;
-    case 4: flow_rows(4, work, j); break;
-    case 5: flow_rows(5, work, j); break;
-    case 6: flow_rows(6, work, j); break;
-    case 7: flow_rows(7, work, j); break;
-    default: flow_rows(FLOW_ROWS, work, j); break;
+        FLOW_CASE(1, FETCH_EVEN);
+        FLOW_CASE(2, FETCH_EVEN);
+        FLOW_CASE(3, FETCH_EVEN);
+        FLOW_CASES_FROM_4(FETCH_EVEN);
     }
+}
+
+static __attribute__((noinline)) void flow_keys_scattered(int rows, const struct flow_work *work, int j)
+{
+    switch (rows) {
+        FLOW_CASE(1, FETCH_SCATTERED);
+        FLOW_CASE(2, FETCH_SCATTERED);
+        FLOW_CASE(3, FETCH_SCATTERED);
+        FLOW_CASES_FROM_4(FETCH_SCATTERED);
+    }
+}
+
+/* Rows beyond those that fetch are half of more than FLOW_ROWS. */
+static __attribute__((noinline)) void flow_keys_alone(int rows, const struct flow_work *work, int j)
+{
+    switch (rows) {
+        FLOW_CASES_FROM_4(FETCH_NOTHING);
+    }
+}
+
+static void flow_keys(int rows, const struct flow_work *work, int j)
+{
+    if (!work->fetches)
+        flow_keys_alone(rows, work, j);
+    else if (evenly_placed(work->at + j + FLOW_KEYS))
+        flow_keys_even(rows, work, j);
+    else
+        flow_keys_scattered(rows, work, j);
 }
 
 #endif

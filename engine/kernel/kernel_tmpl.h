@@ -36,6 +36,7 @@ enum {
     SCORE_STRIDE = ATTEND__KV_TILE + ATTEND__LANES
 };
 
+_Static_assert(FLOW_ROWS == 8, "flow_keys_even and its kin know it");
 _Static_assert(ATTEND__LANES % VL == 0, "lanes of the contract are whole vectors");
 _Static_assert((int)PANEL_KEYS == (int)ATTEND__LANES || (int)PANEL_KEYS == 4 * (int)ATTEND__LANES, "score_panel_rows knows these");
 _Static_assert(ATTEND__KV_TILE % PANEL_KEYS == 0 && ATTEND__KV_TILE / PANEL_KEYS <= 64, "a tile is at most 64 panels");
