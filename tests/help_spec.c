@@ -316,12 +316,14 @@ static void pick_pages(struct spec *spec, struct dice *dice)
 {
     int64_t page_keys = dice_pick(dice, page_sizes, COUNT(page_sizes));
     const int64_t spare = dice_between(dice, 0, 3);
-    const bool one_pool = one_in(dice, 3);
+    const bool one_pool = one_in(dice, 3), cascades = one_in(dice, 2);
     if (!one_in(dice, 4) || spec->packed_keys)
         return;
     if (are_large_pages(spec, page_keys))
         page_keys = 20;
     (one_pool ? spec_set_one_pool : spec_set_pages)(spec, page_keys, spare);
+    if (cascades)
+        spec->flags |= ATTEND_SHARED_PREFIXES;
 }
 
 void spec_random(struct spec *spec, uint64_t seed, double work)
@@ -377,8 +379,8 @@ static void write_options(struct writer *writer, const struct spec *spec)
     write_array(writer, "query_offsets", spec->packed_queries, spec->query_starts, spec->batch);
     write_array(writer, "key_offsets", spec->packed_keys, spec->key_starts, spec->batch);
     if (spec->page_keys > 0)
-        write_text(writer, " page=%lld%s spare=%lld", (long long)spec->page_keys, spec->one_pool ? " one-pool" : "",
-                   (long long)spec->spare_pages);
+        write_text(writer, " page=%lld%s%s spare=%lld", (long long)spec->page_keys, spec->one_pool ? " one-pool" : "",
+                   spec->flags & ATTEND_SHARED_PREFIXES ? " cascades" : "", (long long)spec->spare_pages);
     write_array(writer, "prefix", spec->with_prefix, spec->prefix_lengths, spec->batch);
     if (spec->softcap > 0)
         write_text(writer, " softcap=%g", (double)spec->softcap);

@@ -204,7 +204,7 @@ static struct attend__region region_of(const struct attend__view *view, int64_t 
 {
     const int64_t size = (int64_t)sizeof(float);
     return (struct attend__region){ element(view, b, h, first, 0), width * size,  rows,
-                                    view->stride[2] * size,        planes,        view->stride[1] * size };
+                                    view->stride[2] * size,        planes,        view->stride[1] * size,       NULL };
 }
 
 /* Keys that the unit, or piece, sees. */
@@ -243,26 +243,18 @@ struct next_unit {
     struct attend__keys_ahead keys;
 };
 
-/* Keys and values of its first tile unless they are this unit's, queries, output. Elements that are no neighbours are left to the
- * processor. */
-static int regions_of_next(const struct attend__unit_work *work, const struct attend__unit_ref *then,
-                           const struct attend__keys_ahead *ahead, struct attend__region *region)
+/* Its queries and output. Elements that are no neighbours, and rows of several items, are left to the processor. */
+static int regions_of_next(const struct attend__unit_work *work, const struct attend__unit_ref *then, struct attend__region *region)
 {
     const struct attend__problem *problem = &work->plan->problem;
     const struct attend__call *call = &work->call;
-    const struct attend__range keys = { ahead->low, ahead->high };
     const struct attend__item *item = &work->schedule.items[then->item];
     const int64_t group = problem->group, b = then->item;
     const struct attend__item_rows own = attend__unit_item_rows(problem, then->first, then->rows);
     const int64_t first_row = item->row_start + own.first;
     int regions = 0;
-    if (!attend__range_is_empty(keys) && problem->page_keys == 0 && call->key.stride[3] == 1 && call->value.stride[3] == 1) {
-        const int64_t first_key = item->key_start + keys.low, count = keys.high - keys.low;
-        region[regions++] = region_of(&call->key, b, then->kv_head, first_key, count, 1, problem->d_k);
-        region[regions++] = region_of(&call->value, b, then->kv_head, first_key, count, 1, problem->d_v);
-    }
     if (then->items > 0)
-        return regions; /* rows of several items are as many regions */
+        return 0;
     if (call->query.stride[3] == 1)
         region[regions++] = region_of(&call->query, b, then->kv_head * group, first_row, own.count, group, problem->d_k);
     if (call->output.stride[3] == 1)
@@ -280,11 +272,12 @@ static void look_ahead(const struct attend__unit_work *work, const struct attend
         return;
     const struct attend__range keys = new_keys(work, ref, then);
     ahead->keys.key = places_of(work, &work->call.key, then, &work->schedule.items[then->item]);
+    ahead->keys.value = places_of(work, &work->call.value, then, &work->schedule.items[then->item]);
     ahead->keys.low = keys.low;
     ahead->keys.high = keys.high;
     unit->keys_ahead = &ahead->keys;
     unit->next = ahead->region;
-    unit->nexts = regions_of_next(work, then, &ahead->keys, ahead->region);
+    unit->nexts = regions_of_next(work, then, ahead->region);
 }
 
 /* Where scores and weights have no key that a row could see. */

@@ -4,10 +4,10 @@
 #ifndef ATTEND__AHEAD_TMPL_H
 #define ATTEND__AHEAD_TMPL_H
 
-enum { LINE_BYTES = 64 };
+enum { LINE_BYTES = 64, AHEAD_REGIONS = 2 + ATTEND__NEXT_REGIONS }; /* keys, values, and what a unit names */
 
 struct ahead {
-    struct attend__region region[ATTEND__NEXT_REGIONS];
+    struct attend__region region[AHEAD_REGIONS];
     int regions, at;          /* region[at] is being fetched */
     int64_t plane, line, row; /* of it, next */
     int64_t pace;             /* steps per line */
@@ -71,7 +71,8 @@ static inline struct line_run take_run(struct ahead *ahead, int64_t steps, const
         return run;
     const struct attend__region *region = &ahead->region[ahead->at];
     ahead->idle += steps * ahead->pace;
-    run.at = (uintptr_t)region->base + (uintptr_t)(ahead->plane * region->plane_stride) +
+    const int64_t plane = region->plane ? region->plane[ahead->plane] : ahead->plane;
+    run.at = (uintptr_t)region->base + (uintptr_t)(plane * region->plane_stride) +
              (uintptr_t)(ahead->row * region->stride) + (uintptr_t)(ahead->line * LINE_BYTES);
     run.step = region->stride;
     ahead->row += steps;

@@ -3,21 +3,6 @@
 #ifndef ATTEND__BLOCK_TMPL_H
 #define ATTEND__BLOCK_TMPL_H
 
-/* Where in a tile of the unit the work stands. */
-struct tile {
-    int64_t first_key;
-    bool first, only; /* of the unit's tiles */
-    bool alike;       /* all rows of the unit see the same keys of it: those of `view` */
-    struct tile_view view;
-    int seen_panel;            /* where alike: the panel that `seen` is of; -1 for none */
-    uint64_t seen[BLOCK_ROWS]; /* keys of it that each row of a block sees */
-    int keys;         /* of the tile up to the largest `high` of the unit's rows */
-    uint64_t packed;  /* bit p: panel p is in scratch->panels */
-    bool values_packed;
-    struct ahead ahead;
-    bool flows;       /* keys are used as they come */
-};
-
 /* Consecutive rows of a unit, at most BLOCK_ROWS. */
 struct block {
     int64_t first; /* row of the unit */

@@ -60,7 +60,7 @@ struct attend__places {
 
 /* Keys low ≤ j < high, which a thread will want next. */
 struct attend__keys_ahead {
-    struct attend__places key;
+    struct attend__places key, value;
     int64_t low, high;
 };
 
@@ -68,9 +68,10 @@ struct attend__keys_ahead {
 struct attend__region {
     const void *base;
     int64_t bytes, rows, stride, planes, plane_stride;
+    const int32_t *plane; /* plane p is at base + plane[p]·plane_stride; NULL: at base + p·plane_stride */
 };
 
-enum { ATTEND__NEXT_REGIONS = 4 };
+enum { ATTEND__NEXT_REGIONS = 2 };
 
 struct attend__unit {
     const struct attend__row *row; /* row[rows] */
@@ -106,7 +107,7 @@ struct attend__unit {
     /* What the thread will touch after this unit: a hint for its caches, in order of urgency. Never read. */
     const struct attend__region *next; /* next[nexts] */
     int nexts;                         /* at most ATTEND__NEXT_REGIONS */
-    const struct attend__keys_ahead *keys_ahead; /* likewise, for units of few rows, which read keys as they come; NULL: none */
+    const struct attend__keys_ahead *keys_ahead; /* likewise, and before it; NULL: none */
 };
 
 /* A row's partial. sum[columns], readable and writable up to the next multiple of ATTEND__LANES. */

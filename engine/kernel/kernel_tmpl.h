@@ -65,6 +65,7 @@ _Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole 
 #include "engine/kernel/value_tmpl.h"
 #include "engine/kernel/merge_tmpl.h"
 #include "engine/kernel/scratch_tmpl.h"
+#include "engine/kernel/tile_tmpl.h"
 #include "engine/kernel/block_tmpl.h"
 #include "engine/kernel/flow_strip_tmpl.h"
 #include "engine/kernel/strip_tmpl.h"

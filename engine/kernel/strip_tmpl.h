@@ -45,6 +45,19 @@ static bool view_strip(struct strip *strip, const struct attend__unit *unit, con
     return any;
 }
 
+/* Products of all rows with packed keys, the whole tile for a block before the next, or panel by panel where tiles are wide. */
+static void pack_strip(const struct attend__unit *unit, const struct scratch *scratch, struct tile *tile, const struct strip *strip,
+                       vf *most)
+{
+    const int step = is_wide(unit) ? PANEL_KEYS : ATTEND__KV_TILE;
+    for (int key = 0; key < tile->keys; key += step)
+        for (int b = 0; b < strip->blocks; b++) {
+            const struct block *block = &strip->block[b];
+            const int64_t row = block->first - strip->first;
+            score_block(unit, scratch, tile, block, key, key + step, scratch->scores + row * SCORE_STRIDE, most + row);
+        }
+}
+
 /* Products of all rows, or their scores where more than a scale makes them such, and m of each: its largest visible score, or a very
  * negative finite number where there is none: s - m then stays -inf instead of becoming NaN. Returns the scale by which they are still to
  * be multiplied. */
@@ -58,13 +71,8 @@ static float score_strip(const struct attend__unit *unit, const struct scratch *
         most[r] = vf_set1(-FLT_MAX);
     if (tile->flows)
         flow_strip(unit, scratch, tile, strip, most);
-    const int step = is_wide(unit) ? PANEL_KEYS : ATTEND__KV_TILE;
-    for (int key = 0; !tile->flows && key < tile->keys; key += step)
-        for (int b = 0; b < strip->blocks; b++) {
-            const struct block *block = &strip->block[b];
-            const int64_t row = block->first - strip->first;
-            score_block(unit, scratch, tile, block, key, key + step, scratch->scores + row * SCORE_STRIDE, most + row);
-        }
+    else
+        pack_strip(unit, scratch, tile, strip, most);
     for (int b = 0; modified && b < strip->blocks; b++) {
         const struct block *block = &strip->block[b];
         const int64_t row = block->first - strip->first;
@@ -166,19 +174,37 @@ static void attend_strip(const struct attend__unit *unit, const struct scratch *
         merge_tile(strip->rows, unit->d_v, &into, &scratch->tile);
 }
 
-static struct attend__region key_region(const struct attend__places *places, int64_t width, int64_t first, int64_t keys)
+/* Keys low ≤ j < high, for the caches; more of the first page where pages are small. */
+static struct attend__region key_region(const struct attend__places *places, int64_t width, int64_t low, int64_t high)
 {
-    const int64_t size = (int64_t)sizeof(float);
-    return (struct attend__region){ places->base + first * places->stride, width * size, keys, places->stride * size, 1, 0 };
+    const int64_t size = (int64_t)sizeof(float), count = high - low;
+    struct attend__region region = { .base = places->base, .bytes = width * size, .rows = count, .stride = places->stride * size, .planes = 1 };
+    if (width == 0) /* and perhaps no memory */
+        return region;
+    if (!places->pages) {
+        region.base = places->base + low * places->stride;
+        return region;
+    }
+    const int64_t number = places->first + low, slot = number % places->page_keys;
+    region.plane = places->pages + number / places->page_keys;
+    region.plane_stride = places->page_stride * size;
+    if (slot > 0 && places->page_keys >= count) { /* the rest of a large page */
+        region.base = places->base + slot * places->stride;
+        region.rows = attend__min(count, places->page_keys - slot);
+    } else {
+        region.rows = places->page_keys;
+        region.planes = attend__divide_up(slot + count, places->page_keys);
+    }
+    return region;
 }
 
-/* The tile's keys and values, for the caches. */
-static int tile_regions(struct attend__region *region, const struct attend__unit *unit, int64_t first_key, int64_t keys)
+/* Keys and values, a tile at most. */
+static int keys_regions(struct attend__region *region, const struct attend__unit *unit, const struct attend__keys_ahead *keys)
 {
-    if (unit->key.step != 1 || unit->value.step != 1 || unit->key.pages)
+    if (keys->low >= keys->high || keys->key.step != 1 || keys->value.step != 1)
         return 0;
-    region[0] = key_region(&unit->key, unit->d_k, first_key, keys);
-    region[1] = key_region(&unit->value, unit->d_v, first_key, keys);
+    region[0] = key_region(&keys->key, unit->d_k, keys->low, keys->high);
+    region[1] = key_region(&keys->value, unit->d_v, keys->low, keys->high);
     return 2;
 }
 
@@ -193,16 +219,26 @@ static int64_t tile_steps(const struct attend__unit *unit, const struct tile *ti
     return (int64_t)((double)all * seen / (2.0 * (double)attend__max(unit->high - unit->low, 1)));
 }
 
+/* The next tile, or what the unit says of the next unit. */
 static void look_ahead(struct tile *tile, const struct attend__unit *unit, int64_t high)
 {
-    const int64_t next = next_tile(unit, tile->first_key), steps = tile_steps(unit, tile);
-    struct attend__region region[2];
-    if (tile->flows)
+    struct attend__region region[AHEAD_REGIONS];
+    const int64_t next = next_tile(unit, tile->first_key);
+    int regions = 0;
+    if (tile->flows) {
         plan_ahead(&tile->ahead, NULL, 0, 1);
-    else if (next < high)
-        plan_ahead(&tile->ahead, region, tile_regions(region, unit, next, attend__min(high - next, ATTEND__KV_TILE)), steps);
-    else
-        plan_ahead(&tile->ahead, unit->next, unit->nexts, steps);
+        return;
+    }
+    if (next < high) {
+        const struct attend__keys_ahead own = { unit->key, unit->value, next, attend__min(high, next + ATTEND__KV_TILE) };
+        regions = keys_regions(region, unit, &own);
+    } else {
+        if (unit->keys_ahead)
+            regions = keys_regions(region, unit, unit->keys_ahead);
+        for (int i = 0; i < unit->nexts; i++)
+            region[regions++] = unit->next[i];
+    }
+    plan_ahead(&tile->ahead, region, regions, tile_steps(unit, tile));
 }
 
 /* Slot number `slot` of those with `rows` rows. */
