@@ -4,7 +4,7 @@
 #include "engine/base/sizes.h"
 #include "engine/base/status.h"
 #include "engine/base/structs.h"
-#include "engine/problem/tensors.h"
+#include "engine/problem/outputs.h"
 
 #include <inttypes.h>
 
@@ -12,13 +12,7 @@
 #define SIZE_LIMIT (INT64_C(1) << 56)
 
 /* The caches, which are written, come first. */
-enum { TENSORS = 4, CACHES = 2, ARRAYS = 4 };
-
-/* Something that a cache must not overlap. */
-struct named_span {
-    const char *name;
-    struct attend__span span;
-};
+enum { TENSORS = 4, CACHES = 2 };
 
 struct attend__append_item attend__append_item(const struct attend__append *append, int64_t b)
 {
@@ -132,60 +126,6 @@ static attend_status check_items(struct attend__append *append, const attend_app
 
 /* ---- tensors ---- */
 
-/* The spans of arrays that have entries; returns how many those are. */
-static int array_spans(struct named_span spans[ARRAYS], const struct attend__append *append)
-{
-    const struct {
-        const char *name;
-        const void *data;
-        int64_t count, element;
-    } arrays[ARRAYS] = {
-        { "lengths", append->lengths, append->batch, 8 },
-        { "new_lengths", append->new_lengths, append->batch, 8 },
-        { "new_offsets", append->new_offsets, append->batch + 1, 8 },
-        { "block_tables", append->block_tables, append->table_entries, 4 },
-    };
-    int count = 0;
-    for (int i = 0; i < ARRAYS; i++)
-        if (arrays[i].data && arrays[i].count > 0)
-            spans[count++] = (struct named_span){ arrays[i].name,
-                                                  { .first = (uintptr_t)arrays[i].data,
-                                                    .element = arrays[i].element,
-                                                    .extent = { arrays[i].count, 1, 1, 1 },
-                                                    .stride = { arrays[i].element, 0, 0, 0 } } };
-    return count;
-}
-
-static attend_status check_apart(const char *cache, const struct attend__span *span, const struct named_span *other)
-{
-    if (!attend__spans_overlap(span, &other->span))
-        return ATTEND_OK;
-    return attend__fail(ATTEND_ERR_ARGUMENT, "args.%s overlaps args.%s; a cache must share no memory with other arguments", cache,
-                        other->name);
-}
-
-static attend_status check_cache(const struct attend__tensor_rule *rules, int cache, const struct named_span *arrays, int array_count)
-{
-    const struct attend__tensor_rule *rule = &rules[cache];
-    if (!rule->view->data)
-        return ATTEND_OK;
-    const struct attend__span span = attend__tensor_span(rule);
-    if (attend__span_overlaps_itself(&span))
-        return attend__fail(ATTEND_ERR_ARGUMENT,
-                            "args.%s has strides %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-                            "; the elements of a cache must be distinct",
-                            rule->name, rule->given->stride[0], rule->given->stride[1], rule->given->stride[2],
-                            rule->given->stride[3]);
-    attend_status status = ATTEND_OK;
-    for (int other = cache + 1; !status && other < TENSORS; other++)
-        if (rules[other].view->data)
-            status = check_apart(rule->name, &span,
-                                 &(struct named_span){ rules[other].name, attend__tensor_span(&rules[other]) });
-    for (int i = 0; !status && i < array_count; i++)
-        status = check_apart(rule->name, &span, &arrays[i]);
-    return status;
-}
-
 /* A packed tensor has the new keys of all items on its row axis. */
 static attend_status check_tensors(struct attend__append *append, const attend_append_args *given)
 {
@@ -198,14 +138,13 @@ static attend_status check_tensors(struct attend__append *append, const attend_a
         { "new_key", given->new_key, &append->new_key, { nb, g, r, append->d_k }, ATTEND_F32, true, NULL },
         { "new_value", given->new_value, &append->new_value, { nb, g, r, append->d_v }, ATTEND_F32, true, NULL },
     };
-    struct named_span arrays[ARRAYS];
-    const int array_count = array_spans(arrays, append);
-    attend_status status = ATTEND_OK;
-    for (int i = 0; !status && i < TENSORS; i++)
-        status = attend__tensor_check(&rules[i]);
-    for (int i = 0; !status && i < CACHES; i++)
-        status = check_cache(rules, i, arrays, array_count);
-    return status;
+    const struct attend__array_rule arrays[] = {
+        { "lengths", append->lengths, append->batch, 8 },
+        { "new_lengths", append->new_lengths, append->batch, 8 },
+        { "new_offsets", append->new_offsets, append->batch + 1, 8 },
+        { "block_tables", append->block_tables, append->table_entries, 4 },
+    };
+    return attend__tensors_check(&(struct attend__arguments){ rules, CACHES, TENSORS, arrays, sizeof arrays / sizeof *arrays, "a cache" });
 }
 
 attend_status attend__append_check(struct attend__append *append, const attend_append_args *caller)

@@ -4,14 +4,13 @@
 #include "engine/base/status.h"
 #include "engine/base/structs.h"
 #include "engine/problem/arrays.h"
-#include "engine/problem/overlap.h"
+#include "engine/problem/outputs.h"
 #include "engine/problem/pages.h"
-#include "engine/problem/tensors.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 
-enum { TENSORS = 12, OUTPUTS = 7, ARRAYS = 11 };
+enum { TENSORS = 12, OUTPUTS = 7 };
 
 attend_status attend__args_read(attend_args *args, const attend_args *caller)
 {
@@ -104,72 +103,6 @@ static void take_options(struct attend__call *call, const attend_args *given)
     call->deadline = given->deadline;
 }
 
-/* The spans of arrays that have entries; returns how many those are. */
-struct named_span {
-    const char *name;
-    struct attend__span span;
-};
-
-static int array_spans(struct named_span spans[ARRAYS], const struct attend__call *call, const struct attend__problem *problem)
-{
-    const struct {
-        const char *name;
-        const void *data;
-        int64_t count, element;
-    } arrays[ARRAYS] = {
-        { "key_starts", call->key_starts, call->batch, 8 },
-        { "key_lengths", call->key_lengths, call->batch, 8 },
-        { "query_starts", call->query_starts, call->batch, 8 },
-        { "query_lengths", call->query_lengths, call->batch, 8 },
-        { "positions", call->positions, call->batch, 8 },
-        { "query_offsets", call->query_offsets, call->batch + 1, 8 },
-        { "key_offsets", call->key_offsets, call->batch + 1, 8 },
-        { "prefix_lengths", call->prefix_lengths, call->batch, 8 },
-        { "alibi_slopes", call->alibi_slopes, problem->heads, 4 },
-        { "sinks", call->sinks, problem->heads, 4 },
-        { "block_tables", call->block_tables, call->table_entries, 4 },
-    };
-    int count = 0;
-    for (int i = 0; i < ARRAYS; i++)
-        if (arrays[i].data && arrays[i].count > 0)
-            spans[count++] = (struct named_span){ arrays[i].name,
-                                                  { .first = (uintptr_t)arrays[i].data,
-                                                    .element = arrays[i].element,
-                                                    .extent = { arrays[i].count, 1, 1, 1 },
-                                                    .stride = { arrays[i].element, 0, 0, 0 } } };
-    return count;
-}
-
-static attend_status check_apart(const char *output, const struct attend__span *span, const struct named_span *other)
-{
-    if (!attend__spans_overlap(span, &other->span))
-        return ATTEND_OK;
-    return attend__fail(ATTEND_ERR_ARGUMENT, "args.%s overlaps args.%s; an output must share no memory", output, other->name);
-}
-
-static attend_status check_output(const struct attend__tensor_rule *rules, int output, const struct named_span *arrays,
-                                  int array_count)
-{
-    const struct attend__tensor_rule *rule = &rules[output];
-    if (!rule->view->data)
-        return ATTEND_OK;
-    const struct attend__span span = attend__tensor_span(rule);
-    if (attend__span_overlaps_itself(&span))
-        return attend__fail(ATTEND_ERR_ARGUMENT,
-                            "args.%s has strides %" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
-                            "; the elements of an output must be distinct",
-                            rule->name, rule->given->stride[0], rule->given->stride[1], rule->given->stride[2],
-                            rule->given->stride[3]);
-    attend_status status = ATTEND_OK;
-    for (int other = output + 1; !status && other < TENSORS; other++)
-        if (rules[other].view->data)
-            status = check_apart(rule->name, &span,
-                                 &(struct named_span){ rules[other].name, attend__tensor_span(&rules[other]) });
-    for (int i = 0; !status && i < array_count; i++)
-        status = check_apart(rule->name, &span, &arrays[i]);
-    return status;
-}
-
 /* What is packed has all items on its row axis. */
 static attend_status check_tensors(struct attend__call *call, const struct attend__problem *problem, const attend_args *given,
                                    bool shape_only)
@@ -194,14 +127,20 @@ static attend_status check_tensors(struct attend__call *call, const struct atten
         { "visible", given->visible, &call->visible, { b, h, r, columns }, ATTEND_BOOL, false, &call->visible_bits },
         { "bias", given->bias, &call->bias, { b, h, r, k }, ATTEND_F32, false, NULL },
     };
-    struct named_span arrays[ARRAYS];
-    const int array_count = array_spans(arrays, call, problem);
-    attend_status status = ATTEND_OK;
-    for (int i = 0; !status && i < TENSORS; i++)
-        status = attend__tensor_check(&rules[i]);
-    for (int i = 0; !status && i < OUTPUTS; i++)
-        status = check_output(rules, i, arrays, array_count);
-    return status;
+    const struct attend__array_rule arrays[] = {
+        { "key_starts", call->key_starts, call->batch, 8 },
+        { "key_lengths", call->key_lengths, call->batch, 8 },
+        { "query_starts", call->query_starts, call->batch, 8 },
+        { "query_lengths", call->query_lengths, call->batch, 8 },
+        { "positions", call->positions, call->batch, 8 },
+        { "query_offsets", call->query_offsets, call->batch + 1, 8 },
+        { "key_offsets", call->key_offsets, call->batch + 1, 8 },
+        { "prefix_lengths", call->prefix_lengths, call->batch, 8 },
+        { "alibi_slopes", call->alibi_slopes, h, 4 },
+        { "sinks", call->sinks, h, 4 },
+        { "block_tables", call->block_tables, call->table_entries, 4 },
+    };
+    return attend__tensors_check(&(struct attend__arguments){ rules, OUTPUTS, TENSORS, arrays, sizeof arrays / sizeof *arrays, "an output" });
 }
 
 attend_status attend__call_check(struct attend__call *call, const struct attend__problem *problem, const attend_args *given,
