@@ -73,16 +73,15 @@ static struct spec usual_spec(void)
     return spec;
 }
 
-Test(embedding, runs_allocate_nothing, .timeout = 60)
+/* Rows, lengths and so the cut change from run to run. */
+static void expect_no_allocation(struct spec *spec)
 {
     struct heap heap;
     struct sample sample;
-    struct spec spec = usual_spec();
     attend_engine_options options = heap_options(&heap, 2);
     attend_engine *engine;
     attend_plan *plan;
-    spec.with_weights = spec.with_scores = true;
-    sample_make(&sample, &spec);
+    sample_make(&sample, spec);
     expect_ok(attend_engine_create(&engine, &options));
     expect_ok(attend_plan_create(&plan, engine, &sample.problem));
     expect_ok(attend_run(plan, &sample.args));
@@ -90,9 +89,9 @@ Test(embedding, runs_allocate_nothing, .timeout = 60)
     size_t in_use = mallinfo2().uordblks;
     for (int i = 0; i < 20; i++) {
         expect_ok(attend_run(plan, &sample.args));
-        sample.args.rows = 1 + i;
-        spec.key_lengths[0] = 600 - 20 * i;
-        sample.args.key_lengths = spec.key_lengths;
+        sample.args.rows = 1 + i % spec->rows;
+        spec->key_lengths[0] = spec->keys - 20 * i;
+        sample.args.key_lengths = spec->key_lengths;
         sample.args.key_starts = NULL;
     }
     cr_expect(heap.calls == calls, "20 runs allocated %lld times", heap.calls - calls);
@@ -101,6 +100,26 @@ Test(embedding, runs_allocate_nothing, .timeout = 60)
     attend_engine_destroy(engine);
     expect_all_returned(&heap);
     sample_free(&sample);
+}
+
+Test(embedding, runs_allocate_nothing, .timeout = 60)
+{
+    struct spec spec = usual_spec();
+    spec.with_weights = spec.with_scores = true;
+    expect_no_allocation(&spec);
+}
+
+/* Keys in pages and in pieces, and items that share their first pages. */
+Test(embedding, generation_allocates_nothing, .timeout = 60)
+{
+    struct spec spec = spec_plain(2, 8, 2, 5000, 32, 32);
+    spec.kv_heads = 2;
+    spec_set_batch(&spec, 3);
+    spec_set_keys(&spec, 1, 0, 4000);
+    spec_set_pages(&spec, 16, 1);
+    spec.kv_shared = SHARED_ITEMS;
+    spec.flags |= ATTEND_SHARED_PREFIXES;
+    expect_no_allocation(&spec);
 }
 
 Test(embedding, everything_is_given_back, .timeout = 60)
