@@ -169,6 +169,47 @@ static void check_cascades(attend_isa isa)
 
 ISA_TESTS(generation, cascades, check_cascades)
 
+/* Every item's first `pages` pages become the first item's. */
+static void share_first_pages(struct sample *sample, int64_t pages)
+{
+    int32_t *table = (int32_t *)sample->tables.data;
+    for (int64_t item = 1; item < sample->spec.batch; item++) {
+        const int64_t both = spec_entries(&sample->spec, item).high;
+        for (int64_t n = 0; n < pages && n < both; n++)
+            table[item * sample->table_stride + n] = table[n];
+    }
+}
+
+/* Items with keys of their own behind the pages that they share: a cascade ends where tables part, and what it computes is what each item
+ * would have read. A tile is 32 pages. */
+static void check_parting_tables(attend_isa isa)
+{
+    static const int64_t shared[] = { 0, 1, 31, 32, 33, 63, 64, 65, 100 };
+    attend_engine *engine = need_engine(isa, 3, IN_TEAM);
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++) {
+        struct spec spec = generation_spec(4 * (i % 2));
+        struct sample without, with;
+        spec_set_batch(&spec, 3);
+        spec_set_keys(&spec, 2, 0, 2000);
+        spec_set_pages(&spec, 16, 0);
+        sample_make(&without, &spec);
+        spec.flags |= ATTEND_SHARED_PREFIXES;
+        sample_make(&with, &spec);
+        share_first_pages(&without, shared[i]);
+        share_first_pages(&with, shared[i]);
+        cr_expect(explain(&with, engine).shared_tiles == shared[i] / 32 * 2 * spec.kv_heads, "%lld pages: %lld tiles are shared",
+                  (long long)shared[i], (long long)explain(&with, engine).shared_tiles);
+        expect_ok(sample_forward(&without, engine));
+        expect_ok(sample_forward(&with, engine));
+        expect_verdict(compare_samples(&without, &with), "tables that part");
+        sample_free(&without);
+        sample_free(&with);
+    }
+    attend_engine_destroy(engine);
+}
+
+ISA_TESTS(generation, tables_that_part, check_parting_tables)
+
 /* With a window the first keys are out of sight, and weights written out need all of a row's tiles: then there is no cascade. */
 Test(generation, no_cascade)
 {
