@@ -10,6 +10,7 @@
 #include "tests/help_sample.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
 
 /* Defines a test suite/name_<set> for every set that is built (name_portable, name_avx2, …), which calls body(isa) or is
  * skipped where the processor lacks the set. */
@@ -54,6 +55,15 @@ static inline void expect_same(const struct sample *reference, const struct spec
     run_spec(&sample, variant, engine);
     expect_verdict(compare_samples(reference, &sample), what);
     sample_free(&sample);
+}
+
+/* A call that was refused with this status and a message that has the word; `how` tells which call. */
+static inline void expect_refusal(attend_status found, attend_status status, const char *word, const char *how)
+{
+    cr_expect(found == status, "%s: the status is %s, should be %s (%s)", how, attend_status_name(found),
+              attend_status_name(status), attend_last_error());
+    cr_expect(strstr(attend_last_error(), word), "%s: the message does not name %s: %s", how, word,
+              attend_last_error());
 }
 
 /* Jobs never run in the caller; always. */
