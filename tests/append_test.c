@@ -512,6 +512,13 @@ REFUSED(lengths_in_cache, set_up, ARGUMENT, "args.value overlaps args.lengths",
 REFUSED(tables_in_cache, set_up_pages, ARGUMENT, "args.key overlaps args.block_tables",
         memset(f.key.data, 0, 24);
         f.args.block_tables = f.key.data)
+/* One table for all items, of which the first reads more than the last: its third entry is the cache's first value. */
+REFUSED(longer_table_in_cache, set_up_pages, ARGUMENT, "args.value overlaps args.block_tables",
+        f.value.data = f.memory + 100;
+        memset(f.memory + 98, 0, 12);
+        f.args.block_tables = (const int32_t *)(const void *)(f.memory + 98);
+        f.args.table_stride = 0;
+        f.lengths[0] = 3, f.lengths[1] = 0)
 
 Test(append, refuses_null)
 {

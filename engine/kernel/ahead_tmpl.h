@@ -20,9 +20,14 @@ struct line_run {
     int64_t step;
 };
 
+static inline void fetch_line(uintptr_t at)
+{
+    __builtin_prefetch((const void *)at, 0, 2); /* to the second level */
+}
+
 static inline void fetch_next(struct line_run *run)
 {
-    __builtin_prefetch((const void *)run->at, 0, 2); /* to the second level */
+    fetch_line(run->at);
     run->at += (uintptr_t)run->step;
 }
 

@@ -6,11 +6,6 @@
 
 enum { LINE_FLOATS = LINE_BYTES / (int)sizeof(float), LINE_VECTORS = LINE_FLOATS / VL };
 
-static inline void fetch_line(uintptr_t at)
-{
-    __builtin_prefetch((const void *)at, 0, 2); /* to the second level */
-}
-
 struct flow_work {
     float *scores;               /* [rows][SCORE_STRIDE], of the tile's first key */
     const float *queries;        /* [d_k][rows] */

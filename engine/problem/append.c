@@ -5,6 +5,7 @@
 #include "engine/base/status.h"
 #include "engine/base/structs.h"
 #include "engine/problem/outputs.h"
+#include "engine/problem/pages.h"
 
 #include <inttypes.h>
 
@@ -89,38 +90,25 @@ static attend_status check_lengths(const struct attend__append *append, struct a
 }
 
 /* The entries of the pages that the item's new keys go to, and no others. */
-static attend_status check_table(struct attend__append *append, struct attend__append_item item, int64_t pages, int64_t b)
+static attend_status check_table(struct attend__tables *tables, struct attend__append_item item, int64_t page_keys, int64_t b)
 {
-    if (append->page_keys == 0 || item.count == 0)
+    if (page_keys == 0 || item.count == 0)
         return ATTEND_OK;
-    const int64_t low = item.past / append->page_keys, high = (item.past + item.count - 1) / append->page_keys + 1;
-    if (high > append->table_stride && append->batch > 1 && append->table_stride != 0)
-        return attend__fail(ATTEND_ERR_ARGUMENT,
-                            "args.table_stride is %" PRId64 "; item %" PRId64 " needs %" PRId64
-                            " entries of its block table (0: one table for all items)",
-                            append->table_stride, b, high);
-    if (!append->block_tables)
-        return attend__fail(ATTEND_ERR_ARGUMENT, "args.block_tables is NULL; where page_keys is not 0 it names the pages of every item");
-    append->table_entries = b * append->table_stride + high;
-    const int32_t *table = append->block_tables + b * append->table_stride;
-    for (int64_t n = low; n < high; n++)
-        if (table[n] < 0 || table[n] >= pages)
-            return attend__fail(ATTEND_ERR_ARGUMENT,
-                                "args.block_tables of item %" PRId64 " has block %" PRId32 " at entry %" PRId64
-                                "; it must be between 0 and args.pages - 1 (%" PRId64 ")",
-                                b, table[n], n, pages - 1);
-    return ATTEND_OK;
+    const struct attend__range own = { item.past / page_keys, (item.past + item.count - 1) / page_keys + 1 };
+    return attend__table_check(tables, own, b);
 }
 
 static attend_status check_items(struct attend__append *append, const attend_append_args *given)
 {
+    struct attend__tables tables = { given->block_tables, given->table_stride, given->batch, given->pages, 0 };
     attend_status status = given->new_offsets ? check_offsets(given) : ATTEND_OK;
     for (int64_t b = 0; !status && b < append->batch; b++) {
         const struct attend__append_item item = attend__append_item(append, b);
         status = check_lengths(append, item, given->keys, b);
         if (!status)
-            status = check_table(append, item, given->pages, b);
+            status = check_table(&tables, item, append->page_keys, b);
     }
+    append->table_entries = tables.entries;
     return status;
 }
 

@@ -18,25 +18,25 @@ struct attend__range attend__pages_of(const struct attend__problem *problem, con
                                    (item.key_start + item.keys - 1) / problem->page_keys + 1 };
 }
 
-static attend_status check_item(struct attend__call *call, const struct attend__range own, int64_t b)
+attend_status attend__table_check(struct attend__tables *tables, struct attend__range own, int64_t b)
 {
-    if (own.high > call->table_stride && call->batch > 1 && call->table_stride != 0)
+    if (own.high > tables->stride && tables->batch > 1 && tables->stride != 0)
         return attend__fail(ATTEND_ERR_ARGUMENT,
                             "args.table_stride is %" PRId64 "; item %" PRId64 " needs %" PRId64
                             " entries of its block table (0: one table for all items)",
-                            call->table_stride, b, own.high);
+                            tables->stride, b, own.high);
     if (own.high == 0)
         return ATTEND_OK;
-    if (!call->block_tables)
-        return attend__fail(ATTEND_ERR_ARGUMENT, "args.block_tables is NULL; ATTEND_PAGED_KEYS needs the pages of every item");
-    call->table_entries = attend__max(call->table_entries, b * call->table_stride + own.high); /* an item may share a longer table */
-    const int32_t *table = call->block_tables + b * call->table_stride;
+    if (!tables->data)
+        return attend__fail(ATTEND_ERR_ARGUMENT, "args.block_tables is NULL; where keys lie in pages it names those of every item");
+    tables->entries = attend__max(tables->entries, b * tables->stride + own.high); /* an item may share a longer table */
+    const int32_t *table = tables->data + b * tables->stride;
     for (int64_t n = own.low; n < own.high; n++)
-        if (table[n] < 0 || table[n] >= call->pages)
+        if (table[n] < 0 || table[n] >= tables->pages)
             return attend__fail(ATTEND_ERR_ARGUMENT,
                                 "args.block_tables of item %" PRId64 " has block %" PRId32 " at entry %" PRId64
                                 "; it must be between 0 and args.pages - 1 (%" PRId64 ")",
-                                b, table[n], n, call->pages - 1);
+                                b, table[n], n, tables->pages - 1);
     return ATTEND_OK;
 }
 
@@ -58,8 +58,10 @@ attend_status attend__pages_check(struct attend__call *call, const struct attend
     call->block_tables = given->block_tables;
     call->table_stride = given->table_stride;
     call->pages = given->pages;
+    struct attend__tables tables = { given->block_tables, given->table_stride, call->batch, given->pages, 0 };
     attend_status status = ATTEND_OK;
     for (int64_t b = 0; !status && b < call->batch; b++)
-        status = check_item(call, attend__pages_of(problem, call, b), b);
+        status = attend__table_check(&tables, attend__pages_of(problem, call, b), b);
+    call->table_entries = tables.entries;
     return status;
 }
