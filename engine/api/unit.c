@@ -7,11 +7,12 @@
 #include <string.h>
 
 /* The element at (b, h, r, f); NULL stays NULL. */
-static float *element(const struct attend__view *view, int64_t b, int64_t h, int64_t r, int64_t f)
+static void *element(const struct attend__view *view, int64_t b, int64_t h, int64_t r, int64_t f)
 {
     if (!view->data)
         return NULL;
-    return (float *)view->data + b * view->stride[0] + h * view->stride[1] + r * view->stride[2] + f * view->stride[3];
+    const int64_t at = b * view->stride[0] + h * view->stride[1] + r * view->stride[2] + f * view->stride[3];
+    return view->data + at * view->size;
 }
 
 static void fill(float *target, int64_t step, int64_t from, int64_t to, float value)
@@ -92,7 +93,7 @@ struct walk {
 
 static struct walk walk_from(const struct attend__view *view, int64_t b, int64_t h, int64_t r, int64_t group)
 {
-    const int64_t size = (int64_t)sizeof(float); /* strides are 0 where there is no tensor */
+    const int64_t size = view->size; /* 0 where there is no tensor */
     return (struct walk){ (uintptr_t)element(view, b, h, r, 0), (uintptr_t)(view->stride[1] * size),
                           (uintptr_t)((view->stride[2] - (group - 1) * view->stride[1]) * size) };
 }
@@ -151,7 +152,7 @@ static void describe_rows_of_item(const struct attend__unit_work *work, const st
     struct walk lse = walk_from(&call->lse, ref->item, first_head + h, item->row_start + i, group);
     struct attend__range range = attend__row_range(problem, item, i);
     for (int64_t m = 0; m < ref->rows; m++) {
-        row[m] = (struct attend__row){ (const float *)query.at, (float *)output.at, (float *)lse.at, range.low, range.high };
+        row[m] = (struct attend__row){ (const void *)query.at, (void *)output.at, (float *)lse.at, range.low, range.high };
         if (details)
             describe_details(work, item, ref->item, first_head + h, i, &details[m]);
         const bool row_ends = ++h == group;
@@ -189,6 +190,7 @@ static struct attend__places places_of(const struct attend__unit_work *work, con
     const bool paged = problem->page_keys > 0;
     return (struct attend__places){
         .base = paged ? element(view, 0, ref->kv_head, 0, 0) : element(view, ref->item, ref->kv_head, item->key_start, 0),
+        .dtype = problem->kv_dtype,
         .stride = view->stride[2],
         .step = view->stride[3],
         .pages = paged && item->keys > 0 ? call->block_tables + ref->item * call->table_stride : NULL,
@@ -202,7 +204,7 @@ static struct attend__places places_of(const struct attend__unit_work *work, con
 static struct attend__region region_of(const struct attend__view *view, int64_t b, int64_t h, int64_t first, int64_t rows,
                                        int64_t planes, int64_t width)
 {
-    const int64_t size = (int64_t)sizeof(float);
+    const int64_t size = view->size;
     return (struct attend__region){ element(view, b, h, first, 0), width * size,  rows,
                                     view->stride[2] * size,        planes,        view->stride[1] * size,       NULL };
 }
@@ -312,6 +314,8 @@ struct attend__unit attend__unit_describe(const struct attend__unit_work *work, 
         .value = places_of(work, &call->value, ref, item),
         .d_k = problem->d_k,
         .d_v = problem->d_v,
+        .query_dtype = problem->query_dtype,
+        .output_dtype = problem->output_dtype,
         .query_step = call->query.stride[3],
         .output_step = call->output.stride[3],
         .visible_step = call->visible.stride[3],
@@ -425,13 +429,14 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
  * first. */
 static void clear_output(const struct attend__view *output, int64_t b, int64_t h, int64_t first, int64_t last, int64_t d_v)
 {
-    float *row = element(output, b, h, first, 0);
+    const size_t size = (size_t)output->size; /* +0 is all bits 0 in every type */
     const bool joined = output->stride[3] == 1 && output->stride[2] == d_v;
     if (joined)
-        memset(row, 0, (size_t)((last - first) * d_v) * sizeof *row); /* +0 is all bits 0 */
+        memset(element(output, b, h, first, 0), 0, (size_t)((last - first) * d_v) * size);
     else
-        for (int64_t r = first; r < last; r++, row += output->stride[2])
-            fill(row, output->stride[3], 0, d_v, 0.0f);
+        for (int64_t r = first; r < last; r++)
+            for (int64_t d = 0; d < d_v; d++)
+                memset(element(output, b, h, r, d), 0, size);
 }
 
 /* One number of each of rows first … last - 1. */

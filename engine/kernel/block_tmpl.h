@@ -10,16 +10,17 @@ struct block {
     const struct tile_view *view;
 };
 
-/* Where the queries of a block lie with their features side by side. */
+/* Where the queries of a block lie as floats with their features side by side. */
 static void find_queries(const float **queries, const struct attend__unit *unit, const struct scratch *scratch,
                          const struct block *block)
 {
     for (int r = 0; r < block->rows; r++) {
-        queries[r] = unit->row[block->first + r].query;
-        if (unit->query_step == 1)
+        const void *query = unit->row[block->first + r].query;
+        queries[r] = query;
+        if (unit->query_step == 1 && unit->query_dtype == ATTEND_F32)
             continue;
         float *packed = scratch->queries + r * unit->d_k;
-        pack_query(packed, queries[r], unit->query_step, unit->d_k);
+        widen(packed, query, unit->query_dtype, unit->query_step, unit->d_k);
         queries[r] = packed;
     }
 }
@@ -29,7 +30,7 @@ static const float *packed_panel(const struct attend__unit *unit, const struct s
 {
     float *panel = scratch->panels + p * unit->d_k * PANEL_KEYS;
     if (!(tile->packed >> p & 1)) {
-        pack_panel(panel, scratch->key_at + p * PANEL_KEYS, unit->key.step, tile->keys - p * PANEL_KEYS, unit->d_k);
+        pack_panel(panel, scratch->key_at + p * PANEL_KEYS, unit->key.dtype, unit->key.step, tile->keys - p * PANEL_KEYS, unit->d_k);
         tile->packed |= UINT64_C(1) << p;
     }
     return panel;
@@ -86,13 +87,16 @@ static void score_block(const struct attend__unit *unit, const struct scratch *s
     }
 }
 
-/* Reading values where they lie saves a copy; but vectors that straddle cache lines are loaded at half speed, by every block. One
- * block alone does not win the copy back. */
+/* Reading values where they lie saves a copy; but vectors that straddle cache lines are loaded at half speed, by every block, and halves
+ * would be widened by every block. One block alone does not win the copy back; halves it reads where keys flow only, so that the register
+ * tile of packed keys knows one type. */
 static bool reads_values_directly(const struct attend__unit *unit)
 {
     const struct attend__places *value = &unit->value;
     const uintptr_t strides = (uintptr_t)value->stride | (uintptr_t)(value->pages ? value->page_stride : 0);
     const uintptr_t misaligned = (uintptr_t)value->base | strides * sizeof(float);
+    if (value->dtype != ATTEND_F32)
+        return keys_flow(unit);
     return value->step == 1 && (misaligned % (VL * sizeof(float)) == 0 || unit->rows <= BLOCK_ROWS);
 }
 
@@ -100,8 +104,8 @@ static bool reads_values_directly(const struct attend__unit *unit)
 static void copy_values(const struct attend__unit *unit, const struct scratch *scratch, const struct tile *tile)
 {
     const int64_t width = scratch->tile.width;
-    const struct attend__places copies = { .base = scratch->values, .stride = width, .step = 1, .pages = NULL };
-    pack_values(scratch->values, width, scratch->value_at, unit->value.step, tile->keys, unit->d_v);
+    const struct attend__places copies = { .base = scratch->values, .dtype = ATTEND_F32, .stride = width, .step = 1, .pages = NULL };
+    pack_values(scratch->values, width, scratch->value_at, unit->value.dtype, unit->value.step, tile->keys, unit->d_v);
     place_keys(scratch->value_at, &copies, 0, tile->keys);
 }
 
@@ -113,6 +117,7 @@ static struct value_tile find_values(const struct attend__unit *unit, const stru
     struct value_tile values = {
         .weights = weights,
         .at = scratch->value_at,
+        .dtype = unit->value.dtype,
         .first_column = 0,
         .columns = unit->d_v,
         .sum = sum,
@@ -125,6 +130,7 @@ static struct value_tile find_values(const struct attend__unit *unit, const stru
         if (!tile->values_packed)
             copy_values(unit, scratch, tile);
         tile->values_packed = true;
+        values.dtype = ATTEND_F32;
         values.columns = attend__round_up(unit->d_v, VL);
     }
     return values;

@@ -12,7 +12,7 @@ enum {
     XCR0_AVX512 = 0xe6 /* those, opmask, upper ZMM halves, ZMM16-31 */
 };
 
-static const uint32_t leaf1_avx2 = BIT(12) | BIT(27) | BIT(28);          /* FMA, OSXSAVE, AVX */
+static const uint32_t leaf1_avx2 = BIT(12) | BIT(27) | BIT(28) | BIT(29); /* FMA, OSXSAVE, AVX, F16C */
 static const uint32_t leaf7_avx2 = BIT(5);                               /* AVX2 */
 static const uint32_t leaf7_avx512 = BIT(16) | BIT(17) | BIT(30) | BIT(31); /* F, DQ, BW, VL */
 

@@ -19,7 +19,7 @@ bool attend__cpu_prefers(attend_isa narrow, attend_isa wide);
 struct attend__x86_words {
     uint32_t max_leaf;
     uint32_t leaf1_eax; /* family, model, stepping */
-    uint32_t leaf1_ecx; /* OSXSAVE, AVX, FMA */
+    uint32_t leaf1_ecx; /* OSXSAVE, AVX, FMA, F16C */
     uint32_t leaf7_ebx; /* AVX2, AVX-512 F, DQ, BW, VL */
     uint64_t xcr0;      /* register state that the operating system saves; 0 without OSXSAVE */
     char brand[49];     /* "Intel(R) Xeon(R) Silver 4110 CPU @ 2.10GHz"; empty where there is none */

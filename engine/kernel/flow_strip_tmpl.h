@@ -18,9 +18,9 @@ static void flow_queries(const struct attend__unit *unit, const struct scratch *
     for (int first = 0, rows; first < unit->rows; first += rows) {
         rows = flow_rows_from(first, (int)unit->rows);
         for (int r = 0; r < rows; r++) {
-            const float *query = unit->row[first + r].query;
+            const uintptr_t query = (uintptr_t)unit->row[first + r].query;
             for (int64_t d = 0; d < unit->d_k; d++)
-                to[d * rows + r] = query[d * unit->query_step];
+                to[d * rows + r] = load_element(unit->query_dtype, query, d * unit->query_step);
         }
         to += rows * unit->d_k;
     }
@@ -57,6 +57,7 @@ static void flow_strip(const struct attend__unit *unit, const struct scratch *sc
                                             .queries = scratch->queries + first * unit->d_k,
                                             .at = scratch->key_at,
                                             .d_k = unit->d_k,
+                                            .dtype = unit->key.dtype,
                                             .keys = tile->keys,
                                             .largest = largest + first,
                                             .seen = whole ? NULL : seen + first,

@@ -30,8 +30,8 @@ enum {
 /* One row of a unit. Keys count from the item's first real key; the row sees the unit's prefix and keys low <= j < high, and of those only
  * the ones whose visible flag is not 0 and whose bias is above -inf, where these are given. */
 struct attend__row {
-    const float *query; /* [d_k], stride query_step */
-    float *output;      /* [d_v], stride output_step */
+    const void *query;  /* [d_k] of query_dtype, stride query_step */
+    void *output;       /* [d_v] of output_dtype, stride output_step */
     float *lse;         /* NULL: not wanted; the same for all rows of a unit */
     int64_t low, high;
 };
@@ -50,9 +50,11 @@ struct attend__row_details {
 };
 
 /* Where the keys, or the values, of an item's kv head lie. Key j is at base + j·stride; or, where there are pages, it is number n = first + j
- * of the sequence that they hold, at base + pages[n / page_keys]·page_stride + n mod page_keys·stride. Strides count floats. */
+ * of the sequence that they hold, at base + pages[n / page_keys]·page_stride + n mod page_keys·stride. Strides count elements
+ * of dtype: one of the types of numbers, as are those of queries and output. */
 struct attend__places {
-    const float *base;
+    const void *base;
+    attend_dtype dtype;
     int64_t stride, step; /* from key to key; from feature to feature */
     const int32_t *pages; /* NULL: contiguous; the next three are unused */
     int64_t page_keys, page_stride, first;
@@ -96,6 +98,7 @@ struct attend__unit {
     int64_t rows;                  /* 1 … ATTEND__UNIT_ROWS_MOST */
     struct attend__places key, value; /* of key 0 on; keys from `high` on are never read */
     int64_t d_k, d_v;
+    attend_dtype query_dtype, output_dtype; /* output of partials is ATTEND_F32; `key` and `value` have one dtype */
     int64_t query_step, output_step; /* from feature to feature */
     int64_t visible_step, bias_step, scores_step, weights_step; /* from key to key */
     int64_t visible_column;        /* key j's flag is in column j + visible_column; before column 0 keys are visible */

@@ -8,6 +8,7 @@
 #endif
 
 #include "engine/base/fpstate.h"
+#include "engine/base/half.h"
 #include "engine/base/sizes.h"
 #include "engine/kernel/kernel.h"
 
@@ -53,6 +54,7 @@ _Static_assert(ATTEND__UNIT_ROWS_LEAST % BLOCK_ROWS == 0, "a full unit is whole 
 #define TWICE _Pragma("GCC unroll 2")
 #endif
 
+#include "engine/kernel/element_tmpl.h"
 #include "engine/kernel/exp_tmpl.h"
 #include "engine/kernel/visible_tmpl.h"
 #include "engine/kernel/place_tmpl.h"

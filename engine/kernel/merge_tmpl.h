@@ -52,18 +52,6 @@ static void merge_tile(int rows, int64_t d_v, const struct partials *into, const
     }
 }
 
-static void store_row(float *output, int64_t step, vf v, int lanes)
-{
-    if (step == 1) {
-        vf_store_part(output, v, lanes);
-        return;
-    }
-    float scattered[VL];
-    vf_store(scattered, v);
-    for (int i = 0; i < lanes; i++)
-        output[i * step] = scattered[i];
-}
-
 /* a / b correctly rounded, where each lane of a is 0 or within QUOTIENT_LOW … QUOTIENT_HIGH, which keeps every step from under- and
  * overflow, and b in [1, 2⁴⁰], as totals of runs are: each tile adds at most 512; y is the correctly rounded 1 / b. q = a·y is off by less than 2 units in the last place; a correction by
  * the remainder makes it one of the two neighbours of a / b, whose remainder is exact, and then the second gives the rounded
@@ -79,7 +67,7 @@ static inline vf divide_normal(vf a, vf minus_b, vf y)
 static const float QUOTIENT_LOW = 0x1p-60f, QUOTIENT_HIGH = 0x1p100f, TOTAL_HIGH = 0x1p40f;
 
 /* o = A / L of one row; right if the row's sums lie where divide_normal is, which the span tells. */
-static inline void finish_normal(float *output, int64_t step, const float *sum, float total, float reciprocal, int64_t d_v,
+INLINED void finish_normal(const attend_dtype dtype, void *output, int64_t step, const float *sum, float total, float reciprocal, int64_t d_v,
                                  struct vf_span *span)
 {
     const vf minus_total = vf_set1(-total), share = vf_set1(reciprocal);
@@ -88,18 +76,19 @@ static inline void finish_normal(float *output, int64_t step, const float *sum, 
     for (; column <= whole; column += VL) {
         const vf a = vf_load(sum + column);
         vf_span_take(span, a);
-        vf_store(output + column, divide_normal(a, minus_total, share));
+        store_elements(dtype, output, column, divide_normal(a, minus_total, share));
     }
     for (; column < d_v; column += VL) {
         const vf a = vf_load(sum + column);
         vf_span_take(span, a);
-        store_row(output + column * step, step, divide_normal(a, minus_total, share), (int)attend__min(d_v - column, VL));
+        store_elements_part(dtype, output, column * step, step, divide_normal(a, minus_total, share),
+                            (int)attend__min(d_v - column, VL));
     }
 }
 
 /* o = q + (q - q) with q = A / L. For finite q that is q + 0, which turns -0 into +0 and so makes a hidden key's +0
  * indistinguishable from its absence; an infinite sum becomes NaN. */
-static void finish_any(float *output, int64_t step, const float *sum, float total, int64_t d_v)
+static void finish_any(attend_dtype dtype, void *output, int64_t step, const float *sum, float total, int64_t d_v)
 {
     for (int64_t column = 0; column < d_v; column += VL) {
         vf o = vf_set1(0.0f);
@@ -107,7 +96,7 @@ static void finish_any(float *output, int64_t step, const float *sum, float tota
             const vf quotient = vf_div(vf_load(sum + column), vf_set1(total));
             o = vf_canonical(vf_add(quotient, vf_sub(quotient, quotient)));
         }
-        store_row(output + column * step, step, o, (int)attend__min(d_v - column, VL));
+        store_elements_part(dtype, output, column * step, step, o, (int)attend__min(d_v - column, VL));
     }
 }
 
@@ -171,12 +160,13 @@ static void give_out_sums(float *output, int64_t step, const float *sum, float t
 {
     for (int64_t column = 0; column < d_v; column += VL) {
         const vf a = total == 0.0f ? vf_set1(0.0f) : vf_canonical(vf_add(vf_load(sum + column), vf_set1(0.0f)));
-        store_row(output + column * step, step, a, (int)attend__min(d_v - column, VL));
+        store_elements_part(ATTEND_F32, output, column * step, step, a, (int)attend__min(d_v - column, VL));
     }
 }
 
 /* Results of consecutive rows: all at once the fast way, and again one by one if any is out of its reach. */
-static void finish_outputs(const struct attend__row *row, int rows, const struct partials *done, int64_t output_step, int64_t d_v)
+INLINED void finish_outputs_of(const attend_dtype dtype, const struct attend__row *row, int rows, const struct partials *done,
+                               int64_t output_step, int64_t d_v)
 {
     struct vf_span span = vf_span_none();
     bool normal = true;
@@ -185,13 +175,23 @@ static void finish_outputs(const struct attend__row *row, int rows, const struct
         vf_store(reciprocal, vf_div(vf_set1(1.0f), vf_load(done->total + first)));
         for (int r = first; r < rows && r < first + VL; r++) {
             normal &= done->total[r] >= 1.0f && done->total[r] <= TOTAL_HIGH;
-            finish_normal(row[r].output, output_step, done->sum + r * done->width, done->total[r], reciprocal[r - first], d_v,
+            finish_normal(dtype, row[r].output, output_step, done->sum + r * done->width, done->total[r], reciprocal[r - first], d_v,
                           &span);
         }
     }
     if (!normal || !vf_span_inside(span, QUOTIENT_LOW, QUOTIENT_HIGH))
         for (int r = 0; r < rows; r++)
-            finish_any(row[r].output, output_step, done->sum + r * done->width, done->total[r], d_v);
+            finish_any(dtype, row[r].output, output_step, done->sum + r * done->width, done->total[r], d_v);
+}
+
+static void finish_outputs(attend_dtype dtype, const struct attend__row *row, int rows, const struct partials *done, int64_t output_step,
+                           int64_t d_v)
+{
+    switch (dtype) {
+    case ATTEND_BF16: finish_outputs_of(ATTEND_BF16, row, rows, done, output_step, d_v); break;
+    case ATTEND_F16: finish_outputs_of(ATTEND_F16, row, rows, done, output_step, d_v); break;
+    default: finish_outputs_of(ATTEND_F32, row, rows, done, output_step, d_v); break;
+    }
 }
 
 #endif

@@ -44,7 +44,7 @@ static void finish_partial(const struct attend__partial *row, const struct atten
     const struct sunk sunk = sink_row(lone.largest[0], lone.total[0], to->sink);
     scale_row(row->sum, sunk.share, columns);
     vf_store(lone.total, vf_set1(sunk.total));
-    finish_outputs(&result, 1, &lone.partials, to->output_step, columns);
+    finish_outputs(ATTEND_F32, &result, 1, &lone.partials, to->output_step, columns);
 }
 
 #endif

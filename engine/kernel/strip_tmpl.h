@@ -177,19 +177,19 @@ static void attend_strip(const struct attend__unit *unit, const struct scratch *
 /* Keys low ≤ j < high, for the caches; more of the first page where pages are small. */
 static struct attend__region key_region(const struct attend__places *places, int64_t width, int64_t low, int64_t high)
 {
-    const int64_t size = (int64_t)sizeof(float), count = high - low;
+    const int64_t size = attend__dtype_bytes(places->dtype), count = high - low;
     struct attend__region region = { .base = places->base, .bytes = width * size, .rows = count, .stride = places->stride * size, .planes = 1 };
     if (width == 0) /* and perhaps no memory */
         return region;
     if (!places->pages) {
-        region.base = places->base + low * places->stride;
+        region.base = (const char *)places->base + low * places->stride * size;
         return region;
     }
     const int64_t number = places->first + low, slot = number % places->page_keys;
     region.plane = places->pages + number / places->page_keys;
     region.plane_stride = places->page_stride * size;
     if (slot > 0 && places->page_keys >= count) { /* the rest of a large page */
-        region.base = places->base + slot * places->stride;
+        region.base = (const char *)places->base + slot * places->stride * size;
         region.rows = attend__min(count, places->page_keys - slot);
     } else {
         region.rows = places->page_keys;

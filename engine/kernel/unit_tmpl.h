@@ -23,7 +23,7 @@ static void finish_strip(const struct attend__unit *unit, const struct scratch *
         sink_rows(details, strip->rows, &done, totals, unit->d_v);
         done.total = totals;
     }
-    finish_outputs(row, strip->rows, &done, unit->output_step, unit->d_v);
+    finish_outputs(unit->output_dtype, row, strip->rows, &done, unit->output_step, unit->d_v);
 }
 
 /* The rows begin with the partials that their results hold. */
@@ -35,8 +35,9 @@ static void resume_rows(const struct attend__unit *unit, const struct scratch *s
         scratch->done.largest[r] = largest;
         scratch->done.total[r] = largest == -__builtin_inff() ? 0.0f : *unit->details[r].total + (largest - largest);
         memset(sum, 0, (size_t)scratch->done.width * sizeof *sum); /* beyond d_v: finish_normal looks at whole vectors */
+        const float *output = unit->row[r].output;
         for (int64_t d = 0; d < unit->d_v; d++)
-            sum[d] = unit->row[r].output[d * unit->output_step];
+            sum[d] = output[d * unit->output_step];
     }
 }
 

@@ -6,6 +6,7 @@
 struct value_tile {
     const float *weights; /* [rows][SCORE_STRIDE] */
     const uintptr_t *at;  /* of each key's values; features are neighbours */
+    attend_dtype dtype;
     int64_t first_column, columns;
     float *sum;           /* [rows][width], of the first column */
     int64_t width;
@@ -14,10 +15,10 @@ struct value_tile {
     int share, shares;    /* where values flow: the key with number share modulo shares has the one FLOW_KEYS later fetched */
 };
 
-/* One chain over keys low … high - 1 of a column block of `vectors` vectors, the last of `last_lanes` lanes. rows, vectors, partial and
- * flows are compile-time constants. The tile's first chain is stored, later ones are added to it. Where values flow, those some
+/* One chain over keys low … high - 1 of a column block of `vectors` vectors, the last of `last_lanes` lanes. dtype, rows, vectors, partial
+ * and flows are compile-time constants. The tile's first chain is stored, later ones are added to it. Where values flow, those some
  * keys later are fetched line for line. */
-static inline __attribute__((always_inline)) void value_chain(const int rows, const int vectors, const bool partial, const bool flows,
+static inline __attribute__((always_inline)) void value_chain(const attend_dtype dtype, const int rows, const int vectors, const bool partial, const bool flows,
                                                               const struct value_tile *tile, int64_t column, int last_lanes,
                                                               int low, int high, bool first)
 {
@@ -30,15 +31,16 @@ static inline __attribute__((always_inline)) void value_chain(const int rows, co
     const uintptr_t *at = tile->at;
     const int64_t at_column = tile->first_column + column;
     const float *weights = tile->weights + low;
-    struct line_run ahead = take_run(tile->ahead, high - low, float_at(at, low, at_column));
+    struct line_run ahead = take_run(tile->ahead, high - low, (const void *)at[low]);
+    const int size = (int)attend__dtype_bytes(dtype);
     int waits = tile->share;
     TWICE
     for (int j = low; j < high; j++) {
-        const float *value = float_at(at, j, at_column);
         vf x[PANEL_VECTORS];
         UNROLLED
         for (int v = 0; v < vectors; v++)
-            x[v] = partial && v == vectors - 1 ? vf_load_part(value + v * VL, last_lanes) : vf_load(value + v * VL);
+            x[v] = partial && v == vectors - 1 ? load_elements_part(dtype, at[j], at_column + v * VL, last_lanes)
+                                               : load_elements(dtype, at[j], at_column + v * VL);
         UNROLLED
         for (int r = 0; r < rows; r++) {
             const vf p = vf_set1(weights[r * SCORE_STRIDE]);
@@ -51,8 +53,8 @@ static inline __attribute__((always_inline)) void value_chain(const int rows, co
             fetch_next(&ahead);
         } else if (waits-- == 0) {
             UNROLLED
-            for (int v = 0; v < vectors; v += LINE_VECTORS)
-                fetch_line(at[j + FLOW_KEYS] + (uintptr_t)(at_column + v * VL) * sizeof(float));
+            for (int v = 0; v < vectors; v += LINE_BYTES / size / VL)
+                fetch_line(at[j + FLOW_KEYS] + (uintptr_t)(at_column + v * VL) * (uintptr_t)size);
             waits = tile->shares - 1;
         }
     }
@@ -73,7 +75,7 @@ static inline __attribute__((always_inline)) void value_chains(const int rows, c
         int high = (low / ATTEND__CHAIN + 1) * ATTEND__CHAIN;
         if (high > tile->high)
             high = tile->high;
-        value_chain(rows, vectors, partial, false, tile, column, last_lanes, low, high, low == tile->low);
+        value_chain(ATTEND_F32, rows, vectors, partial, false, tile, column, last_lanes, low, high, low == tile->low);
         low = high;
     }
 }
@@ -123,25 +125,39 @@ static void value_sums(int rows, const struct value_tile *tile)
 
 /* One chain where values flow, all its columns, in as few variants as do: the narrow end of the columns waits for multiply-adds, but
  * less than for memory. */
-static inline __attribute__((always_inline)) void flow_columns(const int rows, const struct value_tile *tile, int low, int high)
+INLINED void flow_columns(const attend_dtype dtype, const int rows, const struct value_tile *tile, int low, int high)
 {
     const bool first = low == tile->low;
     int64_t column = 0;
     for (; column + PANEL_KEYS <= tile->columns; column += PANEL_KEYS)
-        value_chain(rows, PANEL_VECTORS, false, true, tile, column, VL, low, high, first);
+        value_chain(dtype, rows, PANEL_VECTORS, false, true, tile, column, VL, low, high, first);
     for (; column < tile->columns; column += VL)
-        value_chain(rows, 1, true, true, tile, column, (int)attend__min(tile->columns - column, VL), low, high, first);
+        value_chain(dtype, rows, 1, true, true, tile, column, (int)attend__min(tile->columns - column, VL), low, high, first);
 }
+
+#define FLOW_CHAIN(name, dtype)                                                                               \
+    static __attribute__((noinline)) void flow_chain_##name(int rows, const struct value_tile *tile, int low, int high) \
+    {                                                                                                         \
+        switch (rows) {                                                                                       \
+        case 1: flow_columns(dtype, 1, tile, low, high); break;                                               \
+        case 2: flow_columns(dtype, 2, tile, low, high); break;                                               \
+        case 3: flow_columns(dtype, 3, tile, low, high); break;                                               \
+        case 4: flow_columns(dtype, 4, tile, low, high); break;                                               \
+        case 5: flow_columns(dtype, 5, tile, low, high); break;                                               \
+        default: flow_columns(dtype, BLOCK_ROWS, tile, low, high); break;                                     \
+        }                                                                                                     \
+    }
+
+FLOW_CHAIN(f32, ATTEND_F32)
+FLOW_CHAIN(bf16, ATTEND_BF16)
+FLOW_CHAIN(f16, ATTEND_F16)
 
 static void flow_chain(int rows, const struct value_tile *tile, int low, int high)
 {
-    switch (rows) {
-    case 1: flow_columns(1, tile, low, high); break;
-    case 2: flow_columns(2, tile, low, high); break;
-    case 3: flow_columns(3, tile, low, high); break;
-    case 4: flow_columns(4, tile, low, high); break;
-    case 5: flow_columns(5, tile, low, high); break;
-    default: flow_columns(BLOCK_ROWS, tile, low, high); break;
+    switch (tile->dtype) {
+    case ATTEND_BF16: flow_chain_bf16(rows, tile, low, high); break;
+    case ATTEND_F16: flow_chain_f16(rows, tile, low, high); break;
+    default: flow_chain_f32(rows, tile, low, high); break;
     }
 }
 
@@ -157,7 +173,7 @@ static void redo_value_row(const struct value_tile *tile, const struct tile_view
             vf chain = vf_set1(0.0f);
             for (int j = start; j < start + ATTEND__CHAIN; j++)
                 if (sees_key(view, r, j))
-                    chain = vf_fma(vf_set1(weights[j]), vf_load_part(float_at(tile->at, j, column), lanes), chain);
+                    chain = vf_fma(vf_set1(weights[j]), load_elements_part(tile->dtype, tile->at[j], column, lanes), chain);
             total = vf_add(total, chain);
         }
         vf_store(tile->sum + r * tile->width + column, total);

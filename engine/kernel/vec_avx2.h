@@ -1,8 +1,8 @@
-/* The template's vector operations on AVX2 with FMA: 8 lanes of binary32. See README.md for the meaning of each. */
+/* The template's vector operations on AVX2 with FMA and F16C: 8 lanes of binary32. See README.md for the meaning of each. */
 #ifndef ATTEND__VEC_H
 #define ATTEND__VEC_H
 
-#if !defined(__AVX2__) || !defined(__FMA__)
+#if !defined(__AVX2__) || !defined(__FMA__) || !defined(__F16C__)
 #error "vec_avx2.h needs the compiler flags of its kernel library"
 #endif
 
@@ -30,6 +30,26 @@ static inline __m256i first_lanes(int n)
 
 static inline vf vf_load_part(const float *p, int n) { return _mm256_maskload_ps(p, first_lanes(n)); }
 static inline void vf_store_part(float *p, vf v, int n) { _mm256_maskstore_ps(p, first_lanes(n), v); }
+
+static inline vf vf_widen_bf16(const uint16_t *p)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p)), 16));
+}
+
+static inline vf vf_widen_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+
+static inline void vf_round_bf16(uint16_t *p, vf v)
+{
+    const __m256i bits = _mm256_castps_si256(v), even = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i up = _mm256_add_epi32(bits, _mm256_add_epi32(even, _mm256_set1_epi32(0x7fff)));
+    const __m256i high = _mm256_srli_epi32(up, 16); /* fits 16 bits: packing saturates nothing */
+    _mm_storeu_si128((__m128i *)p, _mm_packus_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1)));
+}
+
+static inline void vf_round_f16(uint16_t *p, vf v)
+{
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
 
 static inline vf vf_add(vf a, vf b) { return _mm256_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm256_sub_ps(a, b); }
@@ -178,5 +198,7 @@ static inline void vf_transpose(vf r[8])
         r[k + 4] = _mm256_permute2f128_ps(low, high, 0x31);
     }
 }
+
+#include "engine/kernel/vec_half_parts.h"
 
 #endif

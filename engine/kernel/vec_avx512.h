@@ -27,6 +27,24 @@ static inline __mmask16 first_lanes(int n) { return (__mmask16)((1u << n) - 1); 
 static inline vf vf_load_part(const float *p, int n) { return _mm512_maskz_loadu_ps(first_lanes(n), p); }
 static inline void vf_store_part(float *p, vf v, int n) { _mm512_mask_storeu_ps(p, first_lanes(n), v); }
 
+static inline vf bf16_lanes(__m256i halves) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16)); }
+static inline vf vf_widen_bf16(const uint16_t *p) { return bf16_lanes(_mm256_loadu_si256((const __m256i *)p)); }
+static inline vf vf_widen_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+static inline vf vf_widen_bf16_part(const uint16_t *p, int n) { return bf16_lanes(_mm256_maskz_loadu_epi16(first_lanes(n), p)); }
+static inline vf vf_widen_f16_part(const uint16_t *p, int n) { return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first_lanes(n), p)); }
+
+static inline void vf_round_bf16(uint16_t *p, vf v)
+{
+    const __m512i bits = _mm512_castps_si512(v), even = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i up = _mm512_add_epi32(bits, _mm512_add_epi32(even, _mm512_set1_epi32(0x7fff)));
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(up, 16)));
+}
+
+static inline void vf_round_f16(uint16_t *p, vf v)
+{
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+
 static inline vf vf_add(vf a, vf b) { return _mm512_add_ps(a, b); }
 static inline vf vf_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
 static inline vf vf_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }

@@ -46,6 +46,17 @@ static inline void vf_store_part(float *p, vf v, int n)
     }
 }
 
+static inline vf vf_widen_bf16(const uint16_t *p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); }
+static inline vf vf_widen_f16(const uint16_t *p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
+
+static inline void vf_round_bf16(uint16_t *p, vf v)
+{
+    const uint32x4_t bits = vreinterpretq_u32_f32(v), even = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    vst1_u16(p, vshrn_n_u32(vaddq_u32(bits, vaddq_u32(even, vdupq_n_u32(0x7fff))), 16));
+}
+
+static inline void vf_round_f16(uint16_t *p, vf v) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(v))); }
+
 static inline vf vf_add(vf a, vf b) { return vaddq_f32(a, b); }
 static inline vf vf_sub(vf a, vf b) { return vsubq_f32(a, b); }
 static inline vf vf_mul(vf a, vf b) { return vmulq_f32(a, b); }
@@ -133,5 +144,7 @@ static inline void vf_transpose(vf r[4])
 }
 
 #include "engine/kernel/vec_four_lanes.h"
+
+#include "engine/kernel/vec_half_parts.h"
 
 #endif

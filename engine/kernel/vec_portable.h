@@ -6,6 +6,8 @@
 #ifndef ATTEND__VEC_H
 #define ATTEND__VEC_H
 
+#include "engine/base/half.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -45,6 +47,23 @@ static inline void vf_store_part(float *p, vf v, int n)
 {
     for (int i = 0; i < n && i < VL; i++)
         p[i] = v[i];
+}
+
+#define WIDENED(widen, p) (vf){ widen((p)[0]), widen((p)[1]), widen((p)[2]), widen((p)[3]) }
+
+static inline vf vf_widen_bf16(const uint16_t *p) { return WIDENED(attend__bf16_widen, p); }
+static inline vf vf_widen_f16(const uint16_t *p) { return WIDENED(attend__f16_widen, p); }
+
+static inline void vf_round_bf16(uint16_t *p, vf v)
+{
+    for (int i = 0; i < VL; i++)
+        p[i] = attend__bf16_round(v[i]);
+}
+
+static inline void vf_round_f16(uint16_t *p, vf v)
+{
+    for (int i = 0; i < VL; i++)
+        p[i] = attend__f16_round(v[i]);
 }
 
 static inline vf vf_add(vf a, vf b) { return a + b; }
@@ -160,5 +179,7 @@ static inline void vf_transpose(vf r[4])
 }
 
 #include "engine/kernel/vec_four_lanes.h"
+
+#include "engine/kernel/vec_half_parts.h"
 
 #endif

@@ -49,6 +49,10 @@ static attend_status check_partials(const struct attend__problem *problem, const
     if (partials != (given->total != NULL))
         return attend__fail(ATTEND_ERR_ARGUMENT, "args.%s is NULL; maximum and total must be given together",
                             partials ? "total" : "maximum");
+    if (partials && problem->output_dtype != ATTEND_F32)
+        return attend__fail(ATTEND_ERR_ARGUMENT,
+                            "args.maximum is given and problem.output_dtype is %d; partials are ATTEND_F32 (0)",
+                            (int)problem->output_dtype);
     if (given->resume != 0 && given->resume != 1)
         return attend__fail(ATTEND_ERR_ARGUMENT, "args.resume is %" PRId32 "; it must be 0 or 1", given->resume);
     if (given->resume && !partials)
@@ -114,16 +118,16 @@ static attend_status check_tensors(struct attend__call *call, const struct atten
     const int64_t d_k = problem->d_k, d_v = problem->d_v, columns = call->visible_tail > 0 ? call->visible_tail : k;
     /* Outputs come first. */
     const struct attend__tensor_rule rules[TENSORS] = {
-        { "output", given->output, &call->output, { b, h, r, d_v }, ATTEND_F32, !shape_only, NULL },
+        { "output", given->output, &call->output, { b, h, r, d_v }, problem->output_dtype, !shape_only, NULL },
         { "lse", given->lse, &call->lse, { b, h, r, 1 }, ATTEND_F32, false, NULL },
         { "weights", given->weights, &call->weights, { b, h, r, k }, ATTEND_F32, false, NULL },
         { "scores", given->scores, &call->scores, { b, h, r, k }, ATTEND_F32, false, NULL },
         { "key_sums", given->key_sums, &call->key_sums, { kb, h, 1, k }, ATTEND_F32, false, NULL },
         { "maximum", given->maximum, &call->maximum, { b, h, r, 1 }, ATTEND_F32, false, NULL },
         { "total", given->total, &call->total, { b, h, r, 1 }, ATTEND_F32, false, NULL },
-        { "query", given->query, &call->query, { b, h, r, d_k }, ATTEND_F32, !shape_only, NULL },
-        { "key", given->key, &call->key, { key_batch, g, places, d_k }, ATTEND_F32, !shape_only, NULL },
-        { "value", given->value, &call->value, { key_batch, g, places, d_v }, ATTEND_F32, !shape_only, NULL },
+        { "query", given->query, &call->query, { b, h, r, d_k }, problem->query_dtype, !shape_only, NULL },
+        { "key", given->key, &call->key, { key_batch, g, places, d_k }, problem->kv_dtype, !shape_only, NULL },
+        { "value", given->value, &call->value, { key_batch, g, places, d_v }, problem->kv_dtype, !shape_only, NULL },
         { "visible", given->visible, &call->visible, { b, h, r, columns }, ATTEND_BOOL, false, &call->visible_bits },
         { "bias", given->bias, &call->bias, { b, h, r, k }, ATTEND_F32, false, NULL },
     };

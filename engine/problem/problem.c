@@ -69,12 +69,9 @@ static attend_status check_dtypes(const attend_problem *given)
                    { "kv_dtype", given->kv_dtype },
                    { "output_dtype", given->output_dtype } };
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
-        if (dtypes[i].value == ATTEND_BF16 || dtypes[i].value == ATTEND_F16)
-            return attend__fail(ATTEND_ERR_UNSUPPORTED, "problem.%s is %d; attend %s computes ATTEND_F32 (0) only",
-                                dtypes[i].name, (int)dtypes[i].value, attend_version());
-        if (dtypes[i].value != ATTEND_F32)
-            return attend__fail(ATTEND_ERR_ARGUMENT, "problem.%s is %d; it must be ATTEND_F32 (0)", dtypes[i].name,
-                                (int)dtypes[i].value);
+        if (dtypes[i].value != ATTEND_F32 && dtypes[i].value != ATTEND_BF16 && dtypes[i].value != ATTEND_F16)
+            return attend__fail(ATTEND_ERR_ARGUMENT, "problem.%s is %d; it must be ATTEND_F32 (0), ATTEND_BF16 (1) or ATTEND_F16 (2)",
+                                dtypes[i].name, (int)dtypes[i].value);
     }
     return ATTEND_OK;
 }
@@ -190,6 +187,9 @@ attend_status attend__problem_check(struct attend__problem *problem, const atten
     problem->keys = given.keys;
     problem->d_k = given.d_k;
     problem->d_v = given.d_v;
+    problem->query_dtype = given.query_dtype;
+    problem->kv_dtype = given.kv_dtype;
+    problem->output_dtype = given.output_dtype;
     problem->left = reach_of(&given, given.window_left);
     problem->right = given.causal ? 0 : reach_of(&given, given.window_right);
     problem->diagonal = given.diagonal;

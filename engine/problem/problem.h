@@ -13,6 +13,7 @@
 /* A plan's problem. Sizes are ≥ 0; element counts of all tensors fit int64_t; heads = kv_heads·group. */
 struct attend__problem {
     int64_t batch, heads, kv_heads, group, rows, keys, d_k, d_v;
+    attend_dtype query_dtype, kv_dtype, output_dtype; /* types of numbers */
     float scale;
     int64_t left, right; /* keys seen on either side of the diagonal, 0 … ATTEND__UNBOUNDED: window and causal rule in one */
     attend_diagonal diagonal;
@@ -25,10 +26,11 @@ struct attend__problem {
     bool fast_only; /* refuse what would be slow */
 };
 
-/* A tensor of the call; strides are all 0 where data is NULL, which happens for empty or unwanted tensors only. */
+/* A tensor of the call; strides and size are all 0 where data is NULL, which happens for empty or unwanted tensors only. */
 struct attend__view {
     char *data;
     int64_t stride[4]; /* in elements */
+    int64_t size;      /* bytes of an element; 1 for bits */
 };
 
 /* One run's arguments. Extents are at most the problem's; arrays hold legal values; outputs overlap nothing. The batch stride of what

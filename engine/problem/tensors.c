@@ -1,6 +1,7 @@
 /* See tensors.h. */
 #include "engine/problem/tensors.h"
 
+#include "engine/base/half.h"
 #include "engine/base/sizes.h"
 #include "engine/base/status.h"
 #include "engine/base/structs.h"
@@ -17,9 +18,9 @@ static attend_status check_dtype(const struct attend__tensor_rule *rule, attend_
         *rule->bits = dtype == ATTEND_BIT;
     if (dtype == rule->dtype || (rule->bits && dtype == ATTEND_BIT))
         return ATTEND_OK;
-    const bool later = rule->dtype == ATTEND_F32 && (dtype == ATTEND_BF16 || dtype == ATTEND_F16);
-    return attend__fail(later ? ATTEND_ERR_UNSUPPORTED : ATTEND_ERR_ARGUMENT, "args.%s has dtype %d; it must be %s", rule->name,
-                        (int)dtype, rule->bits ? "ATTEND_BOOL (3) or ATTEND_BIT (4)" : "ATTEND_F32 (0)");
+    static const char *const names[] = { "ATTEND_F32 (0)", "ATTEND_BF16 (1)", "ATTEND_F16 (2)" };
+    return attend__fail(ATTEND_ERR_ARGUMENT, "args.%s has dtype %d; it must be %s", rule->name, (int)dtype,
+                        rule->bits ? "ATTEND_BOOL (3) or ATTEND_BIT (4)" : names[rule->dtype]);
 }
 
 static bool has_bits(const struct attend__tensor_rule *rule)
@@ -29,7 +30,7 @@ static bool has_bits(const struct attend__tensor_rule *rule)
 
 static int64_t element_bytes(const struct attend__tensor_rule *rule)
 {
-    return rule->dtype == ATTEND_BOOL ? 1 : 4;
+    return attend__dtype_bytes(rule->dtype);
 }
 
 static bool is_empty(const int64_t extent[4])
@@ -132,6 +133,7 @@ attend_status attend__tensor_check(const struct attend__tensor_rule *rule)
     if (status)
         return status;
     rule->view->data = tensor.data;
+    rule->view->size = element_bytes(rule);
     for (int axis = 0; axis < 4; axis++) /* the stride of a single element may be anything: give it one that fits */
         rule->view->stride[axis] = rule->extent[axis] > 1 ? tensor.stride[axis] : axis == 3;
     return ATTEND_OK;

@@ -87,7 +87,7 @@ ATTEND_API const char *attend_version(void);
 typedef enum attend_isa {
     ATTEND_ISA_AUTO = 0,     /* the best that processor and operating system offer */
     ATTEND_ISA_PORTABLE = 1, /* any processor */
-    ATTEND_ISA_AVX2 = 2,     /* x86-64 with AVX2 and FMA */
+    ATTEND_ISA_AVX2 = 2,     /* x86-64 with AVX2, FMA and F16C */
     ATTEND_ISA_AVX512 = 3,   /* x86-64 with AVX-512 F, BW, DQ, VL */
     ATTEND_ISA_NEON = 4      /* AArch64 with Advanced SIMD, which all of them have */
 } attend_isa;
@@ -104,8 +104,8 @@ ATTEND_API size_t attend_isa_available(attend_isa *isas, size_t capacity);
 
 typedef enum attend_dtype {
     ATTEND_F32 = 0,  /* IEEE binary32 */
-    ATTEND_BF16 = 1, /* bfloat16; reserved, refused as unsupported by this version */
-    ATTEND_F16 = 2,  /* IEEE binary16; reserved, refused as unsupported by this version */
+    ATTEND_BF16 = 1, /* bfloat16: the upper half of a binary32 */
+    ATTEND_F16 = 2,  /* IEEE binary16 */
     ATTEND_BOOL = 3, /* one byte, 0 hidden, anything else visible */
     ATTEND_BIT = 4   /* one bit, 1 visible: element i of a row is bit i mod 8, the lowest first, of byte i / 8. Feature stride 1;
                         the other strides count bits as well and must be multiples of 8 */
@@ -125,7 +125,7 @@ typedef struct attend_tensor {
 
 #define ATTEND_TENSOR_INIT { sizeof(attend_tensor), NULL, ATTEND_F32, 0, { 0, 0, 0, 0 } }
 
-/* Views of dense float32 memory: BHSD is [batch][heads][rows][width], BSHD is [batch][rows][heads][width].
+/* Views of dense memory; dtype is ATTEND_F32 until set otherwise. BHSD is [batch][heads][rows][width], BSHD is [batch][rows][heads][width].
  * `batch` is not needed: strides tell all. For LSE use width 1. */
 static inline attend_tensor attend_view_bhsd(void *data, int64_t heads, int64_t rows, int64_t width)
 {
@@ -300,7 +300,10 @@ typedef struct attend_problem {
     int64_t batch, heads, kv_heads;
     int64_t rows, keys; /* query rows and keys of an item, padding included; packed: of all items */
     int64_t d_k, d_v;   /* width of queries and keys; width of values and output */
-    attend_dtype query_dtype, kv_dtype, output_dtype; /* ATTEND_F32 */
+    attend_dtype query_dtype, kv_dtype, output_dtype; /* ATTEND_F32, ATTEND_BF16 or ATTEND_F16 in any mix; kv_dtype is that of keys and
+                                                         values. All is computed in float32 from what the inputs hold exactly; the output
+                                                         is rounded once, to nearest even: beyond 65519 binary16 becomes infinite. Other
+                                                         tensors are float32 throughout */
     uint32_t flags;
     float scale;        /* finite; used with ATTEND_EXPLICIT_SCALE */
     int32_t causal;     /* 1: only keys up to the row's diagonal are visible */
@@ -329,8 +332,8 @@ typedef struct attend_progress {
 } attend_progress;
 
 /* What changes from run to run. Shapes, with the run's batch, rows and keys:
- *     query    (batch, heads, rows, d_k)       key    (batch, kv_heads, keys, d_k)
- *     output   (batch, heads, rows, d_v)       value  (batch, kv_heads, keys, d_v)
+ *     query    (batch, heads, rows, d_k)       key    (batch, kv_heads, keys, d_k)     query_dtype, kv_dtype
+ *     output   (batch, heads, rows, d_v)       value  (batch, kv_heads, keys, d_v)     output_dtype, kv_dtype
  *     lse      (batch, heads, rows, 1)         float32
  *     visible  (batch, heads, rows, keys)      ATTEND_BOOL or ATTEND_BIT, broadcast by stride 0, indexed by absolute row and key;
  *                                              with visible_tail (batch, heads, rows, visible_tail)
@@ -359,7 +362,7 @@ typedef struct attend_progress {
  * rule and the window allow the item's first prefix_lengths keys to all rows. Memory of keys
  * outside the range is never read; keys that are hidden otherwise change no bit of any result, whatever they hold.
  * A row without visible keys, and a padding row, gets output 0, LSE -inf, weights 0, scores -inf, M -inf and L 0.
- * A row that sees a NaN or a score of +inf becomes NaN (0x7fc00000); a visible value that is NaN or infinite, and a sum of values
+ * A row that sees a NaN or a score of +inf becomes NaN (0x7fc00000, in halves 0x7fc0 and 0x7e00); a visible value that is NaN or infinite, and a sum of values
  * beyond float32, makes its column of the row NaN. A visible score of -inf has weight 0, and a KV tile in which a row has no other
  * is left out of the row, values and all.
  *
@@ -367,7 +370,7 @@ typedef struct attend_progress {
  * Attention Sinks", 2023): it takes its share of output, weights and key sums, and no part in scores, LSE and partials.
  *
  * With `maximum` and `total` the run writes partials, for attend_merge or for a later run that goes on from them: `output` is A, and
- * scores, weights and key_sums, which need the whole, must be NULL. With
+ * scores, weights and key_sums, which need the whole, must be NULL, and output_dtype is ATTEND_F32. With
  * `resume` it goes on from the partials that the three tensors hold (M of -inf: an empty one), as if their keys came before its own:
  * the bits are those of one run over all the keys if the earlier ones are whole KV tiles of 512. */
 typedef struct attend_args {
@@ -542,7 +545,8 @@ ATTEND_API attend_status attend_alibi_slopes(int64_t heads, float *slopes);
 
 /* ---- caches of keys and values -------------------------------------------------------------------------------------- */
 
-/* New keys and values of a step of generation, and the caches that they go into. float32 throughout; shapes, with page_keys 0:
+/* New keys and values of a step of generation, and the caches that they go into, all four of one dtype: ATTEND_F32, ATTEND_BF16 or
+ * ATTEND_F16. Shapes, with page_keys 0:
  *     new_key  (batch, kv_heads, rows, d_k)     key   (batch, kv_heads, keys, d_k)
  *     new_value (batch, kv_heads, rows, d_v)    value (batch, kv_heads, keys, d_v)
  * With page_keys > 0 the caches are in pages, as with ATTEND_PAGED_KEYS:
