@@ -2,6 +2,7 @@
 #include "bench/problem_data.h"
 
 #include "bench/failure.h"
+#include "bench/half.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,18 +51,18 @@ static bool is_drawn(uint64_t key, uint64_t index, int bits)
     return mix_bits(key + index * counter_step) >> (64 - bits) == 0;
 }
 
-static void fill_tensor(float *target, size_t count, uint64_t seed, int tensor)
+static void fill_tensor(void *target, size_t count, attend_dtype dtype, uint64_t seed, int tensor)
 {
     uint64_t key = tensor_key(seed, tensor);
     for (size_t i = 0; i < count; i++)
-        target[i] = element_value(key, i);
+        half_write(target, (int64_t)i, dtype, element_value(key, i));
 }
 
 /* Rows of `keys` numbers. */
 static void fill_bias(float *target, size_t count, uint64_t seed, size_t keys)
 {
     uint64_t hidden = tensor_key(seed, NUMBERS_BIAS_HIDDEN);
-    fill_tensor(target, count, seed, PROBLEM_BIAS);
+    fill_tensor(target, count, ATTEND_F32, seed, PROBLEM_BIAS);
     for (size_t i = 0; i < count; i++)
         if (i % keys != 0 && is_drawn(hidden, i, 4))
             target[i] = -INFINITY;
@@ -137,7 +138,7 @@ static const int64_t *set_equal(struct problem_data *data, int array, int64_t va
 static bool set_heads(struct problem_data *data, const struct problem_string *string)
 {
     float *slopes = data->head_numbers, *sinks = slopes + string->heads;
-    fill_tensor(sinks, (size_t)string->heads, data->seed, NUMBERS_SINKS);
+    fill_tensor(sinks, (size_t)string->heads, ATTEND_F32, data->seed, NUMBERS_SINKS);
     data->args.sinks = string->sinks ? sinks : NULL;
     data->args.alibi_slopes = string->alibi ? slopes : NULL;
     return !string->alibi || attend_alibi_slopes(string->heads, slopes) == ATTEND_OK;
@@ -237,9 +238,21 @@ static bool holds_bits(const struct problem_string *string, int tensor)
     return tensor == PROBLEM_VISIBLE && string->bits;
 }
 
-static size_t element_bytes(int tensor)
+static attend_dtype tensor_dtype(const struct problem_string *string, int tensor)
 {
-    return tensor == PROBLEM_VISIBLE ? 1 : sizeof(float);
+    switch (tensor) {
+    case PROBLEM_QUERY:
+    case PROBLEM_OUTPUT: return string->dtype;
+    case PROBLEM_KEY:
+    case PROBLEM_VALUE: return string->kv_dtype;
+    case PROBLEM_VISIBLE: return string->bits ? ATTEND_BIT : ATTEND_BOOL;
+    default: return ATTEND_F32;
+    }
+}
+
+static size_t element_bytes(const struct problem_string *string, int tensor)
+{
+    return tensor == PROBLEM_VISIBLE ? 1 : half_number_bytes(tensor_dtype(string, tensor));
 }
 
 /* False when the bytes do not fit. Eight bits are a byte. */
@@ -249,7 +262,7 @@ static bool count_bytes(const struct problem_data *data, const struct problem_st
     find_extents(data, string, tensor, extents);
     if (holds_bits(string, tensor))
         extents[3] = (extents[3] + 7) / 8;
-    *bytes = element_bytes(tensor);
+    *bytes = element_bytes(string, tensor);
     for (int axis = 0; axis < 4; axis++)
         if (__builtin_mul_overflow(*bytes, (size_t)extents[axis], bytes))
             return false;
@@ -263,8 +276,7 @@ static void set_view(struct problem_data *data, const struct problem_string *str
     int64_t extents[4], step = 1;
     find_extents(data, string, tensor, extents);
     *view = (attend_tensor)ATTEND_TENSOR_INIT;
-    if (tensor == PROBLEM_VISIBLE)
-        view->dtype = string->bits ? ATTEND_BIT : ATTEND_BOOL;
+    view->dtype = tensor_dtype(string, tensor);
     for (int axis = 3; axis >= 0; axis--) {
         view->stride[axis] = tensor >= PROBLEM_BIAS && axis < 3 && extents[axis] == 1 ? 0 : step;
         step *= axis == 3 && holds_bits(string, tensor) ? (extents[axis] + 7) / 8 * 8 : extents[axis];
@@ -289,17 +301,17 @@ static bool lay_out(struct problem_data *data, const struct problem_string *stri
 /* The numbers that the same keys would have without pages. */
 static void fill_pages(struct problem_data *data, const struct problem_string *string, int tensor)
 {
-    float *pool = (float *)(void *)((char *)data->memory.data + data->offset[tensor]);
+    void *pool = (char *)data->memory.data + data->offset[tensor];
     const uint64_t key = tensor_key(data->seed, tensor);
     const int64_t width = tensor == PROBLEM_KEY ? string->d_k : string->d_v, heads = string->kv_heads;
     for (int64_t item = 0; item < string->batch; item++)
         for (int64_t j = 0; j < item_pages(string, item) * string->page && j < string->keys; j++)
             for (int64_t head = 0; head < heads; head++) {
                 const int64_t page = data->tables[item * data->args.table_stride + j / string->page];
-                float *to = pool + ((page * heads + head) * string->page + j % string->page) * width;
+                const int64_t to = ((page * heads + head) * string->page + j % string->page) * width;
                 const uint64_t index = (uint64_t)(((item * heads + head) * string->keys + j) * width);
                 for (int64_t d = 0; d < width; d++)
-                    to[d] = element_value(key, index + (uint64_t)d);
+                    half_write(pool, to + d, string->kv_dtype, element_value(key, index + (uint64_t)d));
             }
 }
 
@@ -308,7 +320,7 @@ static void fill_inputs(struct problem_data *data, const struct problem_string *
     const size_t keys = (size_t)data->problem.keys, *bytes = data->bytes;
     char *first = data->memory.data;
     for (int t = PROBLEM_QUERY; t <= PROBLEM_VALUE; t++)
-        fill_tensor((float *)(void *)(first + data->offset[t]), bytes[t] / sizeof(float), data->seed, t);
+        fill_tensor(first + data->offset[t], bytes[t] / element_bytes(string, t), tensor_dtype(string, t), data->seed, t);
     for (int t = PROBLEM_KEY; data->pages > 0 && t <= PROBLEM_VALUE; t++)
         fill_pages(data, string, t);
     if (string->full) {
@@ -329,7 +341,7 @@ static void fill_copies(struct problem_data *data, const struct problem_string *
     char *first = data->memory.data;
     fill_inputs(data, string);
     for (int t = PROBLEM_OUTPUT; t <= PROBLEM_KEY_SUMS; t++)
-        memset(first + data->offset[t], 0xff, data->bytes[t]); /* all bits set is a NaN */
+        memset(first + data->offset[t], 0xff, data->bytes[t]); /* all bits set is a NaN of every type */
     for (int64_t copy = 1; copy < data->copies; copy++)
         memcpy(first + (size_t)copy * data->set_bytes, first, data->set_bytes);
 }
@@ -346,7 +358,8 @@ static attend_problem describe_problem(const struct problem_string *string)
     problem.keys = string->keys;
     problem.d_k = string->d_k;
     problem.d_v = string->d_v;
-    problem.query_dtype = problem.kv_dtype = problem.output_dtype = string->dtype;
+    problem.query_dtype = problem.output_dtype = string->dtype;
+    problem.kv_dtype = string->kv_dtype;
     problem.causal = string->causal != PROBLEM_CAUSAL_NONE;
     if (string->causal == PROBLEM_CAUSAL_TOP_LEFT)
         problem.diagonal = ATTEND_DIAGONAL_TOP_LEFT;
@@ -490,5 +503,5 @@ double problem_data_kv_bytes(const struct problem_data *data)
     for (int64_t item = 0; item < p->batch; item++)
         if (problem_data_rows(data, item) > 0 && p->heads > 0)
             keys_seen += (double)count_keys_seen(data, item);
-    return keys_seen * (double)p->kv_heads * (double)(p->d_k + p->d_v) * sizeof(float);
+    return keys_seen * (double)p->kv_heads * (double)(p->d_k + p->d_v) * (double)half_number_bytes(p->kv_dtype);
 }

@@ -46,7 +46,7 @@ void problem_data_release(struct problem_data *data);
 void problem_data_select(struct problem_data *data, int64_t copy);
 
 /* One input element: the sum of four 16-bit fields of a mixed counter, about normal with mean 0 and deviation 1,
- * never beyond ±3.47. */
+ * never beyond ±3.47. A tensor of a half type has it rounded to nearest even. */
 float problem_data_value(uint64_t seed, int tensor, uint64_t index);
 
 /* An item's own keys and rows. */

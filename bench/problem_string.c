@@ -3,6 +3,7 @@
 #include "bench/problem_string.h"
 
 #include "bench/failure.h"
+#include "bench/half.h"
 
 #include <errno.h>
 #include <math.h>
@@ -86,6 +87,13 @@ static bool read_f16(struct problem_string *problem, char *value)
     (void)value;
     problem->dtype = ATTEND_F16;
     return true;
+}
+
+static bool read_kv(struct problem_string *problem, char *value)
+{
+    problem->has_kv_dtype = true;
+    problem->kv_dtype = strcmp(value, "bf16") == 0 ? ATTEND_BF16 : ATTEND_F16;
+    return problem->kv_dtype == ATTEND_BF16 || strcmp(value, "f16") == 0;
 }
 
 static bool read_exact(struct problem_string *problem, char *value)
@@ -299,6 +307,7 @@ static const struct option_name {
     { "sinks", 18, NO_VALUE, read_sinks, "sinks takes no value" },
     { "keysums", 19, NO_VALUE, read_keysums, "keysums takes no value" },
     { "shared", 20, VALUE, read_shared, "shared=N needs a whole number from 0 to 2^40" },
+    { "kv", 21, VALUE, read_kv, "kv= needs bf16 or f16" },
 };
 
 enum { OPTION_COUNT = sizeof option_names / sizeof option_names[0] };
@@ -411,6 +420,8 @@ bool problem_string_parse(struct problem_string *problem, const char *text, char
             return false;
         option = rest;
     }
+    if (!problem->has_kv_dtype)
+        problem->kv_dtype = problem->dtype;
     return check_options(problem, error, size);
 }
 
@@ -492,7 +503,9 @@ size_t problem_string_print(const struct problem_string *problem, char *buffer, 
     size_t length = 0;
     append_sizes(problem, buffer, size, &length);
     if (problem->dtype != ATTEND_F32)
-        append(buffer, size, &length, problem->dtype == ATTEND_BF16 ? ":bf16" : ":f16");
+        append(buffer, size, &length, ":%s", half_dtype_name(problem->dtype));
+    if (problem->kv_dtype != problem->dtype)
+        append(buffer, size, &length, ":kv=%s", half_dtype_name(problem->kv_dtype));
     if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
         append(buffer, size, &length, problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? ":exact" : ":fast");
     append_ranges(problem, buffer, size, &length);
@@ -510,9 +523,8 @@ size_t problem_string_print(const struct problem_string *problem, char *buffer, 
 
 const char *problem_string_unsupported(const struct problem_string *problem)
 {
-    if (problem->dtype != ATTEND_F32)
-        return problem->dtype == ATTEND_BF16 ? "bf16" : "f16";
-    if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
+    const bool halves = problem->dtype != ATTEND_F32 || problem->kv_dtype != ATTEND_F32;
+    if (!halves && problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
         return problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? "exact" : "fast";
     return NULL;
 }

@@ -5,7 +5,8 @@
  * Sizes come first: b batch, h heads, g kv heads (h unless told), q rows, k keys, d width of queries and keys (at least
  * 1: the scale is 1/sqrt(d)), v width of values (d unless told), in any order. Options follow, each after a colon:
  *
- *     f32 | bf16 | f16             float32 unless told
+ *     f32 | bf16 | f16             queries, keys, values and output; float32 unless told
+ *     kv=bf16 | kv=f16             keys and values alone
  *     exact | fast                 arithmetic of the half types
  *     causal | causal-top-left     causal with the diagonal at the bottom right | top left
  *     window=L,R                   -1: unbounded
@@ -47,7 +48,9 @@ struct problem_axes {
 
 struct problem_string {
     int64_t batch, heads, kv_heads, rows, keys, d_k, d_v;
-    attend_dtype dtype;
+    attend_dtype dtype; /* of queries and output */
+    bool has_kv_dtype;
+    attend_dtype kv_dtype; /* as dtype unless told */
     enum problem_arithmetic arithmetic;
     enum problem_causal causal;
     bool has_window;

@@ -2,6 +2,7 @@
 #include "bench/result_check.h"
 
 #include "bench/failure.h"
+#include "bench/half.h"
 #include "tests/oracle.h"
 
 #include <math.h>
@@ -45,10 +46,10 @@ static struct place choose_place(const attend_problem *problem, const attend_arg
 
 static float element_at(const attend_tensor *tensor, const attend_args *args, struct place place, int64_t feature)
 {
-    const float *data = tensor->data;
     const int64_t batch = args->query_offsets ? 0 : place.item;
-    return data[batch * tensor->stride[0] + place.head * tensor->stride[1] + place.row * tensor->stride[2] +
-                feature * tensor->stride[3]];
+    const int64_t index = batch * tensor->stride[0] + place.head * tensor->stride[1] + place.row * tensor->stride[2] +
+                          feature * tensor->stride[3];
+    return half_read(tensor->data, index, tensor->dtype);
 }
 
 /* Whether `found` is within `bound` of `expected`; infinities and NaN must be met exactly. Raises *error and *share. */
@@ -84,12 +85,13 @@ static bool check_row(struct result_check *check, const attend_problem *problem,
     for (int64_t d = 0; d < problem->d_v; d++) {
         double found = element_at(args->output, args, place, d);
         wanted = row.inside ? expected[d] : 0;
-        if (!judge(found, wanted, output_bound, &row_error, &check->output_share))
+        const double bound = output_bound + half_rounding(args->output->dtype, fabs(wanted) + output_bound);
+        if (!judge(found, wanted, bound, &row_error, &check->output_share))
             return failure_describe(error, size,
                                     "item %lld, head %lld, row %lld: output %lld is %.9g, the oracle has %.9g, "
                                     "the bound is %.3g",
                                     (long long)place.item, (long long)place.head, (long long)place.row, (long long)d,
-                                    found, wanted, output_bound);
+                                    found, wanted, bound);
     }
     check->output_error = fmax(check->output_error, row_error);
     if (row_error > 0)

@@ -15,7 +15,7 @@ struct result_check {
 
 /* Compares about `rows` rows of args' output and LSE (both must be given, and query_offsets where packed must end at the problem's
  * rows) with the oracle: the first and last row of the first and last item, and others drawn from `seed`. False: error[size] names the first row that is beyond its
- * bound, in one line, or tells that memory is short. */
+ * bound (to which an output of a half type adds its rounding), in one line, or tells that memory is short. */
 bool result_check_rows(struct result_check *check, const attend_problem *problem, const attend_args *args, int rows,
                        uint64_t seed, char *error, size_t size);
 

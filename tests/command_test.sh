@@ -473,8 +473,12 @@ refuses "bench with an unknown option" 2 "option 'walk' is not known" bench b1.h
 refuses "bench with bad lengths" 2 "option 'lengths=3..9': lengths=A..B needs whole numbers with A <= B <= k" \
     bench b1.h1.q4.k4.d8:lengths=3..9
 refuses "bench with an option twice" 2 "repeats or contradicts" bench b1.h1.q4.k4.d8:causal:causal-top-left
-refuses "bench with an option of a later release" 1 "not supported yet by attend 0.1.0: bf16" \
-    bench b1.h1.q4.k4.d8:bf16
+refuses "bench with an option of a later release" 1 "not supported yet by attend 0.1.0: fast" \
+    bench b1.h1.q4.k4.d8:fast
+for type in f32 bf32 ""; do
+    refuses "bench with keys of type '$type'" 2 "option 'kv=$type': kv= needs bf16 or f16" bench b1.h1.q4.k4.d8:kv=$type
+done
+refuses "bench with two types" 2 "repeats or contradicts" bench b1.h1.q4.k4.d8:bf16:f16
 refuses "bench with a bad window" 2 "option 'window=3,-2': window=L,R needs two whole numbers" bench b1.h1.q4.k4.d8:window=3,-2
 for axes in qh bb x ""; do
     refuses "bench with the axes '$axes'" 2 "option 'bias=$axes': bias=AXES needs letters of b, h and q, in this order" \

@@ -87,7 +87,7 @@ refuses "explain: empty problem" 2 "the problem is empty; give one such as b8.h1
 refuses "explain: width 0" 2 "problem b1.h1.q4.k4.d0.v8: size 'd0': d must be at least 1" explain b1.h1.q4.k4.d0.v8
 refuses "explain: garbled problem" 2 "problem b1.x9: size 'x9' is not known" explain b1.x9
 refuses "explain: unknown option" 2 "there is no option --cpus" explain b1.h1.q4.k4.d8 --cpus 0
-for option in bf16 exact; do
+for option in exact fast; do
     refuses "explain: $option is of a later release" 1 "not supported yet by attend 0." explain \
         b1.h1.q4.k4.d8:$option
 done

@@ -20,8 +20,8 @@ _attend_problems()
     case $1 in
     *:*)
         list=
-        for option in causal causal-top-left position= window= prefix= lengths= left packed page= shared= visible visible= bits bits= bias \
-            bias= full scale= softcap= alibi sinks keysums memory=huge memory=small seed=; do
+        for option in causal causal-top-left position= window= prefix= lengths= left packed page= shared= bf16 f16 kv=bf16 \
+            kv=f16 visible visible= bits bits= bias bias= full scale= softcap= alibi sinks keysums memory=huge memory=small seed=; do
             list+=" ${1%:*}:$option"
         done
         ;;

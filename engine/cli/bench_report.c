@@ -5,6 +5,7 @@
 
 #include "engine/cli/bench_report.h"
 
+#include "bench/half.h"
 #include "engine/cli/json_document.h"
 
 #include <math.h>
@@ -44,7 +45,7 @@ json_t *bench_entry_json(const struct bench_entry *entry)
     const struct measurement *m = &entry->measurement;
     json_t *result = json_object();
     json_put(result, "problem", json_string(entry->text));
-    json_put(result, "dtype", json_string("f32"));
+    json_put(result, "dtype", json_string(half_dtype_name(entry->problem->dtype)));
     json_put(result, "arithmetic", json_string("exact"));
     json_put(result, "isa", json_string(attend_isa_name(entry->isa)));
     json_put(result, "threads", json_integer(entry->threads));
