@@ -15,6 +15,7 @@ enum packing { BY_ROWS, BY_LENGTHS, BY_OFFSETS, PACKINGS };
 
 struct placement {
     int64_t batch, kv_heads, d_k, d_v, rows, keys, page_keys; /* rows: of an item */
+    attend_dtype dtype;
     enum layout cache_layout, new_layout;
     enum packing packing;
     bool with_lengths, one_table;
@@ -27,14 +28,23 @@ struct placement {
 
 static const char *placement_text(const struct placement *p)
 {
-    static char text[200];
-    snprintf(text, sizeof text, "b%lld g%lld k%lld v%lld rows=%lld keys=%lld page=%lld cache=%s new=%s packing=%d one_table=%d",
-             (long long)p->batch, (long long)p->kv_heads, (long long)p->d_k, (long long)p->d_v, (long long)p->rows, (long long)p->keys,
-             (long long)p->page_keys, layout_name(p->cache_layout), layout_name(p->new_layout), (int)p->packing, (int)p->one_table);
+    static char text[240];
+    snprintf(text, sizeof text, "dtype=%d b%lld g%lld k%lld v%lld rows=%lld keys=%lld page=%lld cache=%s new=%s packing=%d one_table=%d",
+             (int)p->dtype, (long long)p->batch, (long long)p->kv_heads, (long long)p->d_k, (long long)p->d_v, (long long)p->rows,
+             (long long)p->keys, (long long)p->page_keys, layout_name(p->cache_layout), layout_name(p->new_layout), (int)p->packing,
+             (int)p->one_table);
     return text;
 }
 
-/* Any bits, signalling NaNs among them. */
+/* Any bits of the type in the lower bytes, a fifth of them signalling NaNs. */
+static uint32_t draw_bits(uint64_t bits, attend_dtype dtype)
+{
+    const uint32_t nans[] = { [ATTEND_F32] = 0x7f800001, [ATTEND_BF16] = 0x7f81, [ATTEND_F16] = 0x7c01 };
+    const uint32_t payloads[] = { [ATTEND_F32] = 0x3fffff, [ATTEND_BF16] = 0x3f, [ATTEND_F16] = 0x1ff };
+    const uint32_t any = (uint32_t)(bits >> 32);
+    return bits % 5 == 0 ? nans[dtype] | (any & payloads[dtype]) : any;
+}
+
 static void fill(struct box *box, uint64_t seed)
 {
     uint64_t place = 0;
@@ -42,9 +52,9 @@ static void fill(struct box *box, uint64_t seed)
         for (int64_t g = 0; g < box->extent[1]; g++)
             for (int64_t r = 0; r < box->extent[2]; r++)
                 for (int64_t d = 0; d < box->extent[3]; d++) {
-                    const uint64_t bits = counter_bits(seed, place++);
-                    const uint32_t word = bits % 5 == 0 ? 0x7f800001u | (uint32_t)(bits >> 32 & 0x3fffff) : (uint32_t)(bits >> 32);
-                    memcpy(box_at(box, b, g, r, d), &word, sizeof word);
+                    const uint32_t word = draw_bits(counter_bits(seed, place++), box->view.dtype);
+                    const uint16_t half = (uint16_t)word;
+                    memcpy(box_at(box, b, g, r, d), box->element == 2 ? (const void *)&half : &word, box->element);
                 }
 }
 
@@ -94,6 +104,7 @@ static void draw(struct placement *p, uint64_t seed)
     p->packing = (enum packing)dice_between(&dice, 0, PACKINGS - 1);
     p->with_lengths = dice_between(&dice, 0, 3) > 0;
     p->one_table = dice_between(&dice, 0, 4) == 0;
+    p->dtype = (attend_dtype)dice_between(&dice, ATTEND_F32, ATTEND_F16);
     draw_lengths(p, &dice);
 }
 
@@ -102,10 +113,10 @@ static void make_boxes(struct placement *p, int64_t pages, uint64_t seed)
     const bool packed = p->packing == BY_OFFSETS;
     const int64_t items = p->page_keys ? pages : p->batch, places = p->page_keys ? p->page_keys : p->keys;
     const int64_t new_items = packed ? 1 : p->batch, rows = packed ? p->offsets[p->batch] : p->rows;
-    box_make(&p->key, p->cache_layout, 0, ATTEND_F32, (const int64_t[]){ items, p->kv_heads, places, p->d_k }, GUARD_AFTER);
-    box_make(&p->value, p->cache_layout, 0, ATTEND_F32, (const int64_t[]){ items, p->kv_heads, places, p->d_v }, GUARD_BEFORE);
-    box_make(&p->new_key, p->new_layout, 0, ATTEND_F32, (const int64_t[]){ new_items, p->kv_heads, rows, p->d_k }, GUARD_AFTER);
-    box_make(&p->new_value, p->new_layout, 0, ATTEND_F32, (const int64_t[]){ new_items, p->kv_heads, rows, p->d_v }, GUARD_BEFORE);
+    box_make(&p->key, p->cache_layout, 0, p->dtype, (const int64_t[]){ items, p->kv_heads, places, p->d_k }, GUARD_AFTER);
+    box_make(&p->value, p->cache_layout, 0, p->dtype, (const int64_t[]){ items, p->kv_heads, places, p->d_v }, GUARD_BEFORE);
+    box_make(&p->new_key, p->new_layout, 0, p->dtype, (const int64_t[]){ new_items, p->kv_heads, rows, p->d_k }, GUARD_AFTER);
+    box_make(&p->new_value, p->new_layout, 0, p->dtype, (const int64_t[]){ new_items, p->kv_heads, rows, p->d_v }, GUARD_BEFORE);
     fill(&p->new_key, seed + 1);
     fill(&p->new_value, seed + 2);
 }
@@ -146,7 +157,7 @@ static void write_expected(const struct placement *p, const struct box *cache, c
                                                            : box_at(cache, b, g, j, d);
                     const bool packed = p->packing == BY_OFFSETS;
                     memcpy(expected + (to - cache->memory.data),
-                           box_at(fresh, packed ? 0 : b, g, packed ? p->offsets[b] + r : r, d), sizeof(float));
+                           box_at(fresh, packed ? 0 : b, g, packed ? p->offsets[b] + r : r, d), cache->element);
                 }
 }
 
@@ -412,6 +423,14 @@ static void set_up(struct fixture *f)
     f->args.lengths = f->lengths, f->args.new_lengths = f->new_lengths;
 }
 
+/* Caches of 2 bytes an element, one right behind the other. */
+static void set_up_half(struct fixture *f)
+{
+    set_up(f);
+    f->value.data = (char *)f->memory + 2 * 96;
+    f->key.dtype = f->value.dtype = f->new_key.dtype = f->new_value.dtype = ATTEND_BF16;
+}
+
 /* Entries 0 and 1 of item 0 and entry 1 of item 1 get keys. */
 static void set_up_pages(struct fixture *f)
 {
@@ -498,7 +517,13 @@ REFUSED(new_key_missing, set_up, ARGUMENT, "args.new_key is NULL", f.args.new_ke
 REFUSED(new_value_missing, set_up, ARGUMENT, "args.new_value is NULL", f.args.new_value = NULL)
 REFUSED(data_missing, set_up, ARGUMENT, "args.new_value.data is NULL", f.new_value.data = NULL)
 REFUSED(misaligned, set_up, ARGUMENT, "args.key.data", f.key.data = (char *)f.key.data + 2)
-REFUSED(dtype, set_up, UNSUPPORTED, "args.value has dtype 1", f.value.dtype = ATTEND_BF16)
+REFUSED(dtype, set_up, ARGUMENT, "args.value has dtype 1; it must be ATTEND_F32 (0)", f.value.dtype = ATTEND_BF16)
+REFUSED(half_key, set_up, ARGUMENT, "args.value has dtype 0; it must be ATTEND_F16 (2)", f.key.dtype = ATTEND_F16)
+REFUSED(float_new_key, set_up_half, ARGUMENT, "args.new_key has dtype 0; it must be ATTEND_BF16 (1)", f.new_key.dtype = ATTEND_F32)
+REFUSED(other_new_value, set_up_half, ARGUMENT, "args.new_value has dtype 2; it must be", f.new_value.dtype = ATTEND_F16)
+REFUSED(half_misaligned, set_up_half, ARGUMENT, "args.new_key.data", f.new_key.data = (char *)f.new_key.data + 1)
+REFUSED(half_overlap, set_up_half, ARGUMENT, "args.key overlaps args.value", f.value.data = (char *)f.memory + 2 * 95)
+REFUSED(key_size, set_up, ARGUMENT, "args.key.struct_size", f.key.struct_size = 8)
 REFUSED(new_dtype, set_up, ARGUMENT, "args.new_key has dtype 3", f.new_key.dtype = ATTEND_BOOL)
 REFUSED(far_stride, set_up, ARGUMENT, "leave the address space", f.key.stride[0] = INT64_MAX / 2)
 REFUSED(broadcast_key, set_up, ARGUMENT, "args.key has strides 0,", f.key.stride[0] = 0)
@@ -600,6 +625,26 @@ Test(append, interleaved_caches)
     args.lengths = (const int64_t[]){ 1 };
     expect_ok(attend_append(NULL, &args));
     cr_expect(both[2] == 1 && both[3] == 3 && both[4] == 2 && both[5] == 4 && both[0] == 0 && both[6] == 0);
+}
+
+/* Likewise of 2 bytes: signalling and quiet NaNs of both types. */
+Test(append, interleaved_half_caches)
+{
+    const attend_dtype dtypes[] = { ATTEND_BF16, ATTEND_F16 };
+    for (int i = 0; i < 2; i++) {
+        uint16_t both[8] = { 0 }, fresh[2][2] = { { 0x7f81, 0xffc2 }, { 0x7c01, 0xfe03 } };
+        const uint16_t expected[8] = { 0, 0, 0x7f81, 0x7c01, 0xffc2, 0xfe03, 0, 0 };
+        attend_tensor views[4];
+        float unused[2][8];
+        attend_append_args args = edge_args(views, unused, unused, 2, 4);
+        views[0].data = both, views[1].data = both + 1, views[2].data = fresh[0], views[3].data = fresh[1];
+        views[0].stride[2] = views[1].stride[2] = 2;
+        for (int t = 0; t < 4; t++)
+            views[t].dtype = dtypes[i];
+        args.lengths = (const int64_t[]){ 1 };
+        expect_ok(attend_append(NULL, &args));
+        cr_expect(memcmp(both, expected, sizeof both) == 0, "dtype %d", (int)dtypes[i]);
+    }
 }
 
 Test(append, nothing)

@@ -13,15 +13,23 @@ struct stretch {
     int64_t count;
 };
 
-/* Elements are moved as integers: a float register may turn a signalling NaN into a quiet one. */
-static void copy_features(uint32_t *to, int64_t to_step, const uint32_t *from, int64_t from_step, int64_t width)
+/* Steps are in bytes. */
+static inline void copy_apart(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t width, size_t size)
 {
-    if (to_step == 1 && from_step == 1) {
-        memcpy(to, from, (size_t)width * sizeof *to);
-        return;
-    }
     for (int64_t d = 0; d < width; d++)
-        memcpy(to + d * to_step, from + d * from_step, sizeof *to);
+        memcpy(to + d * to_step, from + d * from_step, size);
+}
+
+/* Elements are moved as bytes: a float register may turn a signalling NaN into a quiet one. Their size is told where the compiler
+ * sees it, that an element is a move and no call. */
+static void copy_features(char *to, int64_t to_step, const char *from, int64_t from_step, int64_t width, int64_t size)
+{
+    if (to_step == 1 && from_step == 1)
+        memcpy(to, from, (size_t)(width * size));
+    else if (size == 2)
+        copy_apart(to, to_step * 2, from, from_step * 2, width, 2);
+    else
+        copy_apart(to, to_step * 4, from, from_step * 4, width, 4);
 }
 
 static void copy_stretch(const struct attend__view *cache, const struct attend__view *fresh, const struct stretch *stretch,
@@ -29,12 +37,13 @@ static void copy_stretch(const struct attend__view *cache, const struct attend__
 {
     if (!cache->data || !fresh->data) /* no elements */
         return;
-    const int64_t *to = cache->stride, *from = fresh->stride;
+    const int64_t *to = cache->stride, *from = fresh->stride, size = cache->size;
     for (int64_t g = 0; g < kv_heads; g++) {
-        uint32_t *to_head = (uint32_t *)(void *)cache->data + stretch->to_batch * to[0] + g * to[1];
-        const uint32_t *from_head = (const uint32_t *)(const void *)fresh->data + stretch->from_batch * from[0] + g * from[1];
+        char *to_head = cache->data + (stretch->to_batch * to[0] + g * to[1]) * size;
+        const char *from_head = fresh->data + (stretch->from_batch * from[0] + g * from[1]) * size;
         for (int64_t r = 0; r < stretch->count; r++)
-            copy_features(to_head + (stretch->to_row + r) * to[2], to[3], from_head + (stretch->from_row + r) * from[2], from[3], width);
+            copy_features(to_head + (stretch->to_row + r) * to[2] * size, to[3],
+                          from_head + (stretch->from_row + r) * from[2] * size, from[3], width, size);
     }
 }
 

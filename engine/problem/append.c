@@ -114,17 +114,34 @@ static attend_status check_items(struct attend__append *append, const attend_app
 
 /* ---- tensors ---- */
 
+/* All four tensors have the cache's type of numbers; what is no such type is then refused by name. */
+static attend_status read_dtype(attend_dtype *dtype, const attend_tensor *key)
+{
+    attend_tensor tensor;
+    *dtype = ATTEND_F32;
+    if (!key)
+        return ATTEND_OK;
+    attend_status status = attend__struct_read(&tensor, sizeof tensor, sizeof tensor, key, "args.key");
+    if (!status && (tensor.dtype == ATTEND_BF16 || tensor.dtype == ATTEND_F16))
+        *dtype = tensor.dtype;
+    return status;
+}
+
 /* A packed tensor has the new keys of all items on its row axis. */
 static attend_status check_tensors(struct attend__append *append, const attend_append_args *given)
 {
     const bool paged = append->page_keys > 0;
     const int64_t b = paged ? given->pages : append->batch, n = paged ? append->page_keys : given->keys;
     const int64_t nb = append->new_offsets ? 1 : append->batch, g = append->kv_heads, r = append->rows;
+    attend_dtype dtype;
+    attend_status status = read_dtype(&dtype, given->key);
+    if (status)
+        return status;
     const struct attend__tensor_rule rules[TENSORS] = {
-        { "key", given->key, &append->key, { b, g, n, append->d_k }, ATTEND_F32, true, NULL },
-        { "value", given->value, &append->value, { b, g, n, append->d_v }, ATTEND_F32, true, NULL },
-        { "new_key", given->new_key, &append->new_key, { nb, g, r, append->d_k }, ATTEND_F32, true, NULL },
-        { "new_value", given->new_value, &append->new_value, { nb, g, r, append->d_v }, ATTEND_F32, true, NULL },
+        { "key", given->key, &append->key, { b, g, n, append->d_k }, dtype, true, NULL },
+        { "value", given->value, &append->value, { b, g, n, append->d_v }, dtype, true, NULL },
+        { "new_key", given->new_key, &append->new_key, { nb, g, r, append->d_k }, dtype, true, NULL },
+        { "new_value", given->new_value, &append->new_value, { nb, g, r, append->d_v }, dtype, true, NULL },
     };
     const struct attend__array_rule arrays[] = {
         { "lengths", append->lengths, append->batch, 8 },

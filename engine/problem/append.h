@@ -4,7 +4,8 @@
 
 #include "engine/problem/problem.h"
 
-/* Sizes are ≥ 0; every new key has a place in its item's cache; caches have distinct elements and overlap nothing that is read. */
+/* Sizes are ≥ 0; tensors with data have elements of one size, 2 or 4 bytes; every new key has a place in its item's cache; caches have
+ * distinct elements and overlap nothing that is read. */
 struct attend__append {
     int64_t batch, kv_heads, d_k, d_v, rows;
     struct attend__view new_key, new_value, key, value;
