@@ -2,12 +2,13 @@
 #include "tests/plain_run.h"
 
 #include "bench/failure.h"
+#include "bench/half.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { BUFFERED_FLOATS = 4096, PATH_BYTES = 4096 };
+enum { BUFFERED_NUMBERS = 4096, PATH_BYTES = 4096 };
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
@@ -20,9 +21,10 @@ static const int64_t *entry_of(const int64_t *array, int64_t item)
 static attend_tensor tensor_of(const attend_tensor *tensor, int64_t item)
 {
     attend_tensor own = *tensor;
-    int64_t bytes = item * tensor->stride[0];
-    bytes = tensor->dtype == ATTEND_BIT ? bytes / 8 : tensor->dtype == ATTEND_F32 ? bytes * (int64_t)sizeof(float) : bytes;
-    own.data = (char *)own.data + bytes;
+    const int64_t elements = item * tensor->stride[0];
+    const bool numbers = tensor->dtype != ATTEND_BIT && tensor->dtype != ATTEND_BOOL;
+    const int64_t bytes = numbers ? elements * (int64_t)half_number_bytes(tensor->dtype) : elements;
+    own.data = (char *)own.data + (tensor->dtype == ATTEND_BIT ? elements / 8 : bytes);
     return own;
 }
 
@@ -96,26 +98,36 @@ bool plain_run(attend_engine *engine, struct problem_data *data, bool alone, cha
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
-static bool put_floats(FILE *stream, const float *numbers, size_t count)
+/* The bits of a number of 2 or 4 bytes. */
+static uint32_t bits_at(const char *number, size_t bytes)
 {
-    unsigned char bytes[4 * BUFFERED_FLOATS];
-    for (size_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, &numbers[i], sizeof bits);
-        for (int byte = 0; byte < 4; byte++)
-            bytes[4 * i + (size_t)byte] = (unsigned char)(bits >> 8 * byte);
-    }
-    return fwrite(bytes, 4, count, stream) == count;
+    uint32_t word;
+    uint16_t half;
+    memcpy(bytes == sizeof half ? (void *)&half : &word, number, bytes);
+    return bytes == sizeof half ? half : word;
 }
 
-static bool write_floats(const char *stem, const char *suffix, const float *numbers, size_t count, char *error, size_t size)
+static bool put_numbers(FILE *stream, const char *numbers, size_t count, size_t width)
+{
+    unsigned char bytes[sizeof(uint32_t) * BUFFERED_NUMBERS];
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t bits = bits_at(numbers + i * width, width);
+        for (size_t byte = 0; byte < width; byte++)
+            bytes[width * i + byte] = (unsigned char)(bits >> 8 * byte);
+    }
+    return fwrite(bytes, width, count, stream) == count;
+}
+
+static bool write_numbers(const char *stem, const char *suffix, const attend_tensor *tensor, size_t count, char *error, size_t size)
 {
     char path[PATH_BYTES];
     snprintf(path, sizeof path, "%s.%s", stem, suffix);
     FILE *stream = fopen(path, "wb");
+    const size_t width = half_number_bytes(tensor->dtype);
+    const char *numbers = tensor->data;
     bool good = stream;
-    for (size_t done = 0; good && done < count; done += BUFFERED_FLOATS)
-        good = put_floats(stream, numbers + done, count - done < BUFFERED_FLOATS ? count - done : BUFFERED_FLOATS);
+    for (size_t done = 0; good && done < count; done += BUFFERED_NUMBERS)
+        good = put_numbers(stream, numbers + done * width, count - done < BUFFERED_NUMBERS ? count - done : BUFFERED_NUMBERS, width);
     if (stream && fclose(stream) != 0)
         good = false;
     return good || failure_describe(error, size, "%s: %s", path, strerror(errno));
@@ -126,6 +138,6 @@ bool plain_run_write(const struct problem_data *data, const char *stem, char *er
     const attend_problem *p = &data->problem;
     size_t batch = data->args.query_offsets ? 1 : (size_t)p->batch;
     size_t rows = batch * (size_t)(p->heads * p->rows);
-    return write_floats(stem, "output", data->tensors[PROBLEM_OUTPUT].data, rows * (size_t)p->d_v, error, size) &&
-           write_floats(stem, "lse", data->tensors[PROBLEM_LSE].data, rows, error, size);
+    return write_numbers(stem, "output", &data->tensors[PROBLEM_OUTPUT], rows * (size_t)p->d_v, error, size) &&
+           write_numbers(stem, "lse", &data->tensors[PROBLEM_LSE], rows, error, size);
 }
