@@ -422,6 +422,7 @@ bool problem_string_parse(struct problem_string *problem, const char *text, char
     }
     if (!problem->has_kv_dtype)
         problem->kv_dtype = problem->dtype;
+    problem->has_kv_dtype = problem->kv_dtype != problem->dtype;
     return check_options(problem, error, size);
 }
 
@@ -504,7 +505,7 @@ size_t problem_string_print(const struct problem_string *problem, char *buffer, 
     append_sizes(problem, buffer, size, &length);
     if (problem->dtype != ATTEND_F32)
         append(buffer, size, &length, ":%s", half_dtype_name(problem->dtype));
-    if (problem->kv_dtype != problem->dtype)
+    if (problem->has_kv_dtype)
         append(buffer, size, &length, ":kv=%s", half_dtype_name(problem->kv_dtype));
     if (problem->arithmetic != PROBLEM_ARITHMETIC_DEFAULT)
         append(buffer, size, &length, problem->arithmetic == PROBLEM_ARITHMETIC_EXACT ? ":exact" : ":fast");

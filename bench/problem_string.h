@@ -50,7 +50,7 @@ struct problem_string {
     int64_t batch, heads, kv_heads, rows, keys, d_k, d_v;
     attend_dtype dtype; /* of queries and output */
     bool has_kv_dtype;
-    attend_dtype kv_dtype; /* as dtype unless told */
+    attend_dtype kv_dtype; /* another, or as dtype */
     enum problem_arithmetic arithmetic;
     enum problem_causal causal;
     bool has_window;
