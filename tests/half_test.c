@@ -30,8 +30,8 @@ static void expect_rounded(float x, attend_dtype dtype, uint16_t expected)
 static void check_every_number(attend_dtype dtype)
 {
     for (uint32_t bits = 0; bits <= 0xffff; bits++) {
-        const uint16_t half = (uint16_t)bits;
-        const float x = attend__number_at(&half, dtype), other = half_read(&half, 0, dtype);
+        const uint16_t room[2] = { (uint16_t)bits, 0 }, half = room[0]; /* as much as the widest type */
+        const float x = attend__number_at(room, dtype), other = half_read(room, 0, dtype);
         if (is_nan(half, dtype)) {
             cr_expect(isnan(x) && isnan(other) && is_nan(rounded(x, dtype), dtype), "%#06x is a NaN", half);
             continue;

@@ -40,11 +40,25 @@ static bool is_inside(struct range range, int64_t index)
     return index >= range.start && index < range.start + range.length;
 }
 
+/* Sign, exponent and fraction, as the formats define them: bfloat16 has 8 bits of exponent and 7 of fraction, binary16 5 and 10. */
+static double half_value(unsigned bits, int fraction_bits)
+{
+    const int fraction_one = 1 << fraction_bits, exponents = 1 << (15 - fraction_bits), bias = exponents / 2 - 1;
+    const int exponent = (int)(bits & 0x7fff) / fraction_one, fraction = (int)bits & (fraction_one - 1);
+    double magnitude = ldexp(fraction_one + fraction, exponent - bias - fraction_bits);
+    if (exponent == exponents - 1)
+        magnitude = fraction ? NAN : INFINITY;
+    else if (exponent == 0)
+        magnitude = ldexp(fraction, 1 - bias - fraction_bits);
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+
 static double read_float(const attend_tensor *tensor, int64_t item, int64_t head, int64_t row, int64_t feature)
 {
-    const float *data = tensor->data;
-    return data[item * tensor->stride[0] + head * tensor->stride[1] + row * tensor->stride[2] +
-                feature * tensor->stride[3]];
+    const int64_t at = item * tensor->stride[0] + head * tensor->stride[1] + row * tensor->stride[2] + feature * tensor->stride[3];
+    if (tensor->dtype == ATTEND_F32)
+        return ((const float *)tensor->data)[at];
+    return half_value(((const uint16_t *)tensor->data)[at], tensor->dtype == ATTEND_BF16 ? 7 : 10);
 }
 
 /* Where keys lie in pages, the item's block table tells which. */
