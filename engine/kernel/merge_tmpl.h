@@ -67,8 +67,8 @@ static inline vf divide_normal(vf a, vf minus_b, vf y)
 static const float QUOTIENT_LOW = 0x1p-60f, QUOTIENT_HIGH = 0x1p100f, TOTAL_HIGH = 0x1p40f;
 
 /* o = A / L of one row; right if the row's sums lie where divide_normal is, which the span tells. */
-INLINED void finish_normal(const attend_dtype dtype, void *output, int64_t step, const float *sum, float total, float reciprocal, int64_t d_v,
-                                 struct vf_span *span)
+INLINED void finish_normal(const attend_dtype dtype, void *output, int64_t step, const float *sum, float total, float reciprocal,
+                           int64_t d_v, struct vf_span *span)
 {
     const vf minus_total = vf_set1(-total), share = vf_set1(reciprocal);
     const int64_t whole = step == 1 ? d_v - VL : -1; /* the last column that begins a whole vector of neighbours */

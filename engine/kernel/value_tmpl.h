@@ -18,9 +18,8 @@ struct value_tile {
 /* One chain over keys low … high - 1 of a column block of `vectors` vectors, the last of `last_lanes` lanes. dtype, rows, vectors, partial
  * and flows are compile-time constants. The tile's first chain is stored, later ones are added to it. Where values flow, those some
  * keys later are fetched line for line. */
-static inline __attribute__((always_inline)) void value_chain(const attend_dtype dtype, const int rows, const int vectors, const bool partial, const bool flows,
-                                                              const struct value_tile *tile, int64_t column, int last_lanes,
-                                                              int low, int high, bool first)
+INLINED void value_chain(const attend_dtype dtype, const int rows, const int vectors, const bool partial, const bool flows,
+                         const struct value_tile *tile, int64_t column, int last_lanes, int low, int high, bool first)
 {
     vf sum[BLOCK_ROWS][PANEL_VECTORS];
     UNROLLED

@@ -581,7 +581,7 @@ typedef struct attend_append_args {
  * key_lengths are the sums of both sees them. Items are taken in their order, so that a place which two new keys are sent to (by block
  * tables that share a page) holds the later one. Any thread; calls that write the same place, and runs that read it, need the caller's
  * order. Runs in the caller, allocates nothing. engine NULL: the process's default engine.
- * Errors, all found before anything is written: ARGUMENT, UNSUPPORTED (dtype), CAPACITY (an item's keys and new keys are more than
+ * Errors, all found before anything is written: ARGUMENT, CAPACITY (an item's keys and new keys are more than
  * `keys`), FORKED. */
 ATTEND_API attend_status attend_append(attend_engine *engine, const attend_append_args *args);
 
