@@ -263,8 +263,12 @@ npy in_big.npy '>f4' False '(3, 2)' "$one$zero$zero$one$one$one"
 run_refuses "big-endian keys" "--key in_big.npy has dtype >f4; cast it" \
     --query in_q.npy --key in_big.npy --value in_v.npy
 npy in_half.npy '<f2' False '(3, 2)' "$one$zero$zero"
-run_refuses "half precision" "--key in_half.npy has dtype <f2; cast it" \
+run_refuses "keys and values of two types" \
+    "--value in_v.npy is float32 and --key in_half.npy is float16; they must have one type, which --dtype gives them" \
     --query in_q.npy --key in_half.npy --value in_v.npy
+npy in_bf16.npy '<u2' False '(3, 2)' "$one$zero$zero"
+run_refuses "uint16 as keys" "--key in_bf16.npy has dtype <u2; with --bf16 such files hold bfloat16" \
+    --query in_q.npy --key in_bf16.npy --value in_v.npy
 npy in_object.npy '|O' False '(3, 2)' "$one"
 run_refuses "Python objects" "--key in_object.npy has dtype |O, Python objects" \
     --query in_q.npy --key in_object.npy --value in_v.npy
@@ -399,10 +403,9 @@ key_refuses "structured dtype" "has a structured dtype"
 
 # ---- options --------------------------------------------------------------------------------------------------------
 
-for option in "--arithmetic fast" "--dtype bf16"; do
-    refuses "run $option" 1 "is not supported yet by attend" run $files $option
-done
-refuses "unknown dtype" 2 "--dtype is 'f8'; it must be f32" run $files --dtype f8
+refuses "run --arithmetic fast" 1 "is not supported yet by attend" run $files --arithmetic fast
+refuses "unknown dtype" 2 "--dtype is 'f8'; it must be f32, bf16 or f16" run $files --dtype f8
+refuses "bfloat16 without a file type" 2 "--dtype bf16 needs --bf16" run $files --dtype bf16
 refuses "unknown causal word" 2 "--causal is 'left'; it must be top-left or bottom-right" run $files --causal left
 for window in 1 1, ,1 1,0,0 -2,0 0,-2 1,x 0x1,0 " 1,0" 99999999999999999999,0 ""; do
     attend run $files --window "$window"
@@ -544,6 +547,57 @@ END
         --query-lengths in_np_lengths.npy --causal bottom-right
     check "NumPy agrees: left padding of NaN, causal, grouped heads" python3 in_numpy.py check
     rm -f o.npy l.npy
+    cat >in_types.py <<'END'
+import subprocess, sys
+import numpy as np
+
+names = "query", "key", "value"
+
+def bf16(x):
+    bits = x.view(np.uint32).astype(np.uint64)
+    return ((bits + 0x7fff + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+def widen(x):
+    return (x.astype(np.uint32) << 16).view(np.float32) if x.dtype == np.uint16 else x.astype(np.float32)
+
+def run(files, *options):
+    arguments = sum((["--" + n, f] for n, f in zip(names, files)), [])
+    done = subprocess.run(sys.argv[1:] + ["run"] + arguments + ["--output", "o.npy"] + list(options), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return np.load("o.npy"), done.stderr
+
+random = np.random.default_rng(7)
+numbers = [random.standard_normal((2, 3, n, 24)) for n in (9, 70, 70)]
+halves = {"<f2": lambda x: x.astype(np.float32).astype(np.float16), "<u2": lambda x: bf16(x.astype(np.float32))}
+for descr, half in halves.items():
+    own = ["--bf16"] if descr == "<u2" else []
+    word = "bf16" if own else "f16"
+    for name, x in zip(names, numbers):
+        np.save("in_half_" + name, half(x))
+        np.save("in_wide_" + name, widen(half(x)))
+        np.save("in_float_" + name, x.astype(np.float32))
+        np.save("in_double_" + name, x)
+    as_half, as_wide, as_float, as_double = ([f"in_{kind}_{n}.npy" for n in names] for kind in ("half", "wide", "float", "double"))
+    truth, _ = run(as_wide, "--quiet")
+    assert truth.dtype == np.float32
+    found, said = run(as_half, *own)
+    assert found.dtype == np.dtype(descr) and (found == half(truth)).all() and "rounded" not in said
+    found, said = run(as_half, *own, "--dtype", "f32")
+    assert found.dtype == np.float32 and (found == truth).all() and "rounded" not in said
+    found, said = run(as_float, "--dtype", word, *own)
+    assert found.dtype == np.dtype(descr) and (found == half(truth)).all() and said.count("float32, rounded to") == 3
+    found, said = run(as_wide[:1] + as_half[1:], *own, "--quiet")
+    assert found.dtype == np.float32 and (found == truth).all()
+    found, said = run(as_double, "--dtype", word, *own)
+    assert found.dtype == np.dtype(descr) and said.count("float64, rounded to") == 3
+# 1 + 2^-11 + 2^-40 lies above the middle of two neighbours in float16, where float32 would put it on the middle.
+np.save("in_half_value", np.full((1, 2), 1 + 2.0 ** -11 + 2.0 ** -40))
+np.save("in_half_key", np.zeros((1, 2), np.float16))
+found, _ = run(["in_half_key.npy", "in_half_key.npy", "in_half_value.npy"], "--dtype", "f16")
+assert (found == np.float16(1 + 2.0 ** -10)).all()
+END
+    check "NumPy agrees: float16 and bfloat16 files, and --dtype" python3 in_types.py "$ATTEND"
+    rm -f o.npy
 else
     echo "# skipped: no python3 with NumPy"
 fi

@@ -41,7 +41,7 @@ test $have_bash = yes || echo "# skipped: the completion, there is no bash 4"
 
 for command in run show info bench explain; do
     check "$command --help is there" sh -c '"$1" "$2" --help >"$3"' - "$ATTEND" $command "$folder/help"
-    grep -o -E -e '--[a-z][a-z-]*' "$folder/help" | sort -u >"$folder/options"
+    grep -o -E -e '--[a-z][a-z0-9-]*' "$folder/help" | sort -u >"$folder/options"
     check "$command --help prints options" test -s "$folder/options"
     check "$command --help has an example" grep -q "^  attend $command " "$folder/help"
     for option in $(cat "$folder/options"); do

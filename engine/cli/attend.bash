@@ -74,14 +74,14 @@ _attend()
     --causal | --diagonal) _attend_words "top-left bottom-right" "$current" && return ;;
     --bind) _attend_words "auto cores off" "$current" && return ;;
     --isa) _attend_words "auto portable avx2 avx512 neon" "$current" && return ;;
-    --dtype) _attend_words "f32" "$current" && return ;;
+    --dtype) _attend_words "f32 bf16 f16" "$current" && return ;;
     --threads | --cpus | --scale | --softcap | --window | --visible-tail | --deadline | --digits | --repeat) return ;;
     esac
     case $command in
     run)
         _attend_words "--query --key --value --output --lse --weights --key-sums --key-lengths --key-starts
             --query-lengths --query-starts --query-offsets --key-offsets --visible --visible-tail --causal --window
-            --diagonal --positions --prefix-lengths --scale --softcap --bias --alibi --alibi-slopes --sinks --dtype
+            --diagonal --positions --prefix-lengths --scale --softcap --bias --alibi --alibi-slopes --sinks --dtype --bf16
             --deadline $team --quiet --help" "$current"
         ;;
     show)

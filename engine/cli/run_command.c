@@ -16,8 +16,8 @@
 static const char help_text[] =
     "Usage: attend run --query FILE --key FILE --value FILE --output FILE [OPTION]...\n"
     "Computes softmax(Q*K^T*scale)*V over the visible keys of every row.\n\n"
-    "Tensors are .npy files of float32, shape (batch, heads, rows, width) or (rows, width). float64 is rounded to\n"
-    "float32, Fortran order is accepted. Keys and values may have fewer heads, which divide those of the query.\n"
+    "Tensors are .npy files of float32 or float16, shape (batch, heads, rows, width) or (rows, width). float64 is\n"
+    "rounded to float32, Fortran order is accepted. Keys and values may have fewer heads, which divide those of the query.\n"
     "  --query FILE, --key FILE, --value FILE\n"
     "  --output FILE      context, of the query's rank\n"
     "  --lse FILE         logarithm of the sum of exponentials, shape (batch, heads, rows)\n"
@@ -51,7 +51,10 @@ static const char help_text[] =
     "                     the same with slopes of shape (heads,)\n"
     "  --sinks FILE       a score more in each row's softmax, without a value: shape (heads,); --lse leaves it out\n\n"
     "Computation:\n"
-    "  --dtype f32        type of the computation\n"
+    "  --dtype f32|bf16|f16\n"
+    "                     round or widen query, key and value to this type, and write the output in it; that of\n"
+    "                     the files unless told. Everything between is float32\n"
+    "  --bf16             uint16 files of query, key and value hold bfloat16, and so will the output\n"
     "  --deadline X       give up after so many seconds of the run\n"
     "  --threads N        size of the team; one thread per usable core unless told\n"
     ENGINE_OPTION_HELP

@@ -6,6 +6,7 @@
 #include "engine/cli/run_inputs.h"
 
 #include "engine/cli/messages.h"
+#include "engine/cli/run_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +52,6 @@ static bool is_mask(int file)
     return content_of(file) == VISIBILITY || content_of(file) == BIAS;
 }
 
-/* Numbers that are rounded to float32. A float64 bias is not: one below the range of float32 would become -inf, which hides. */
-static bool is_rounded(int file)
-{
-    return content_of(file) == TENSOR || content_of(file) == HEAD_NUMBERS;
-}
-
 /* Do the items lie one after the other in this tensor? */
 static bool is_packed(const struct reader *reader, int file)
 {
@@ -85,15 +80,18 @@ static int check_dtype(const struct reader *reader, int file)
     const struct npy_header *header = header_of(reader, file);
     bool good = false;
     switch (content_of(file)) {
-    case TENSOR:
+    case TENSOR: good = run_types_known(header, reader->options); break;
     case HEAD_NUMBERS: good = has_type(header, "f", 4) || has_type(header, "f", 8); break;
     case ITEM_INTEGERS:
     case OFFSETS: good = has_type(header, "i", 4) || has_type(header, "i", 8); break;
     case VISIBILITY: good = has_type(header, "bu", 1); break;
-    case BIAS: good = has_type(header, "f", 4); break;
+    case BIAS: good = has_type(header, "f", 4); break; /* one of float64 might become -inf, which hides */
     }
     if (good)
         return STATUS_DONE;
+    if (content_of(file) == TENSOR && has_type(header, "u", 2))
+        return message_failure("%s %s has dtype %s; with --bf16 such files hold bfloat16", run_file_argument(file),
+                               path_of(reader, file), header->descr);
     return message_failure("%s %s has dtype %s; cast it with array.astype('%s')", run_file_argument(file),
                            path_of(reader, file), header->descr, casts[content_of(file)]);
 }
@@ -281,12 +279,29 @@ static int64_t *widen_integers(const int32_t *source, size_t count)
     return target;
 }
 
-/* Replaces the data of a file by float or int64_t numbers where it has others. */
+/* The numbers of a query, key or value in the type that they are wanted in. */
+static void *convert_tensor(const struct reader *reader, int file)
+{
+    const struct npy_header *header = header_of(reader, file);
+    const attend_dtype wanted = run_types_wanted(header, reader->options);
+    bool rounds;
+    void *converted = run_types_convert(header, reader->inputs->data[file], wanted, &rounds);
+    if (rounds)
+        message_note("%s %s is %s, rounded to %s", run_file_argument(file), path_of(reader, file), run_types_file_name(header),
+                     run_types_name(wanted));
+    return converted;
+}
+
+/* Replaces the data of a file by numbers of the wanted type where it has others. */
 static int convert_data(const struct reader *reader, int file)
 {
     const struct npy_header *header = header_of(reader, file);
     void **data = &reader->inputs->data[file], *converted;
-    if (is_rounded(file) && header->item_bytes == 8) {
+    if (content_of(file) == TENSOR) {
+        if (run_types_fit(header, run_types_wanted(header, reader->options)))
+            return STATUS_DONE;
+        converted = convert_tensor(reader, file);
+    } else if (content_of(file) == HEAD_NUMBERS && header->item_bytes == 8) {
         message_note("%s %s is float64, rounded to float32", run_file_argument(file), path_of(reader, file));
         converted = round_doubles(*data, header->elements);
     } else if (header->kind == 'i' && header->item_bytes == 4) {
@@ -327,9 +342,25 @@ static int load_input(const struct reader *reader, int file)
     int status = convert_data(reader, file);
     if (content_of(file) == TENSOR || is_mask(file)) {
         inputs->tensors[file] = view_data(header_of(reader, file), inputs->data[file]);
-        inputs->tensors[file].dtype = file == FILE_VISIBLE ? ATTEND_BOOL : ATTEND_F32;
+        inputs->tensors[file].dtype = file == FILE_VISIBLE              ? ATTEND_BOOL
+                                      : content_of(file) == TENSOR ? run_types_wanted(header_of(reader, file), reader->options)
+                                                                   : ATTEND_F32;
     }
     return status;
+}
+
+/* Keys and values have one type; the output gets the query's. */
+static int choose_types(const struct reader *reader)
+{
+    attend_problem *problem = &reader->inputs->problem;
+    const attend_dtype value = run_types_wanted(header_of(reader, FILE_VALUE), reader->options);
+    problem->query_dtype = problem->output_dtype = run_types_wanted(header_of(reader, FILE_QUERY), reader->options);
+    problem->kv_dtype = run_types_wanted(header_of(reader, FILE_KEY), reader->options);
+    if (problem->kv_dtype == value)
+        return STATUS_DONE;
+    return message_failure("--value %s is %s and --key %s is %s; they must have one type, which --dtype gives them",
+                           path_of(reader, FILE_VALUE), run_types_name(value), path_of(reader, FILE_KEY),
+                           run_types_name(problem->kv_dtype));
 }
 
 static int load_inputs(const struct reader *reader)
@@ -466,6 +497,8 @@ int run_inputs_read(struct run_inputs *inputs, const struct run_options *options
     int status = open_inputs(&reader);
     if (status == STATUS_DONE)
         status = check_shapes(&reader);
+    if (status == STATUS_DONE)
+        status = choose_types(&reader);
     if (status == STATUS_DONE)
         status = load_inputs(&reader);
     if (status == STATUS_DONE)

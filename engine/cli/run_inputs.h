@@ -14,7 +14,7 @@ struct run_inputs {
     int rank; /* of the query, 2 to 4 */
     attend_tensor tensors[FILE_INPUTS]; /* views of tensors */
     struct npy_file files[FILE_INPUTS];
-    void *data[FILE_INPUTS]; /* float, int64_t or bytes */
+    void *data[FILE_INPUTS]; /* numbers of the tensors' types, float, int64_t or bytes */
 };
 
 /* STATUS_DONE, or STATUS_COULD_NOT after a message; to be released in both cases. */

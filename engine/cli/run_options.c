@@ -14,7 +14,7 @@
 /* Values of getopt_long: OPTION_FILE + a run_file, then the rest. */
 enum {
     OPTION_CAUSAL = OPTION_OWN, OPTION_DIAGONAL, OPTION_WINDOW, OPTION_VISIBLE_TAIL, OPTION_ALIBI, OPTION_SCALE,
-    OPTION_SOFTCAP, OPTION_DTYPE, OPTION_DEADLINE, OPTION_LATER, OPTION_FILE = OPTION_LATER + 1
+    OPTION_SOFTCAP, OPTION_DTYPE, OPTION_BF16, OPTION_DEADLINE, OPTION_LATER, OPTION_FILE = OPTION_LATER + 1
 };
 
 static const struct option table[] = {
@@ -45,6 +45,7 @@ static const struct option table[] = {
     { "scale", required_argument, NULL, OPTION_SCALE },
     { "softcap", required_argument, NULL, OPTION_SOFTCAP },
     { "dtype", required_argument, NULL, OPTION_DTYPE },
+    { "bf16", no_argument, NULL, OPTION_BF16 },
     { "deadline", required_argument, NULL, OPTION_DEADLINE },
     { "arithmetic", required_argument, NULL, OPTION_LATER },
     { "quiet", no_argument, NULL, OPTION_QUIET },
@@ -101,13 +102,19 @@ static int read_window(struct run_options *options, const char *text)
                          text);
 }
 
-static int read_dtype(const char *text)
+static int read_dtype(struct run_options *options, const char *text)
 {
-    if (strcmp(text, "f32") == 0)
-        return STATUS_DONE;
-    if (strcmp(text, "bf16") == 0 || strcmp(text, "f16") == 0)
-        return message_failure("--dtype %s is not supported yet by attend %s", text, attend_version());
-    return message_usage("--dtype is '%s'; it must be f32", text);
+    static const struct {
+        const char *name;
+        attend_dtype dtype;
+    } dtypes[] = { { "f32", ATTEND_F32 }, { "bf16", ATTEND_BF16 }, { "f16", ATTEND_F16 } };
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        if (strcmp(text, dtypes[i].name) == 0) {
+            options->has_dtype = true;
+            options->dtype = dtypes[i].dtype;
+            return STATUS_DONE;
+        }
+    return message_usage("--dtype is '%s'; it must be f32, bf16 or f16", text);
 }
 
 static int read_scale(struct run_options *options, const char *text)
@@ -159,7 +166,8 @@ static int read_option(void *target, int option, int place)
     case OPTION_SCALE: return read_scale(options, optarg);
     case OPTION_SOFTCAP: return read_above_zero("--softcap", optarg, &options->softcap);
     case OPTION_DEADLINE: return read_above_zero("--deadline", optarg, &options->deadline);
-    case OPTION_DTYPE: return read_dtype(optarg);
+    case OPTION_DTYPE: return read_dtype(options, optarg);
+    case OPTION_BF16: options->bf16 = true; return STATUS_DONE;
     case OPTION_LATER:
         return message_failure("--%s is not supported yet by attend %s", table[place].name, attend_version());
     case OPTION_QUIET: options->quiet = true; return STATUS_DONE;
@@ -198,6 +206,8 @@ static int check_contradictions(const struct run_options *options)
         if (options->files[pairs[i].file] && options->files[pairs[i].other])
             return message_usage("%s contradicts %s: packed items have no padding", run_file_argument(pairs[i].other),
                                  run_file_argument(pairs[i].file));
+    if (options->has_dtype && options->dtype == ATTEND_BF16 && !options->bf16)
+        return message_usage("--dtype bf16 needs --bf16: .npy has no bfloat16, and the output will be a file of uint16");
     if (options->alibi && options->files[FILE_ALIBI_SLOPES])
         return message_usage("--alibi contradicts --alibi-slopes, which gives the slopes itself");
     if (options->visible_tail > 0 && !options->files[FILE_VISIBLE])

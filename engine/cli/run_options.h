@@ -22,6 +22,8 @@ struct run_options {
     bool has_scale;
     float scale, softcap; /* softcap 0: not given */
     float deadline; /* seconds; 0: not given */
+    bool has_dtype, bf16; /* --dtype; --bf16: uint16 files hold bfloat16 */
+    attend_dtype dtype;
     struct engine_settings engine;
     bool quiet, help;
 };

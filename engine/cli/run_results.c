@@ -5,8 +5,10 @@
 
 #include "engine/cli/run_results.h"
 
+#include "bench/half.h"
 #include "engine/cli/messages.h"
 #include "engine/cli/output_files.h"
+#include "engine/cli/run_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,12 +45,18 @@ static void view_result(struct run_results *results, int result, const attend_pr
     int64_t extents[4];
     find_extents(result, problem, extents);
     results->tensors[result] = attend_view_bhsd(results->data[result], extents[1], extents[2], extents[3]);
+    results->tensors[result].dtype = result == RESULT_OUTPUT ? problem->output_dtype : ATTEND_F32;
+}
+
+static size_t result_bytes(int result, const attend_problem *problem)
+{
+    return half_number_bytes(result == RESULT_OUTPUT ? problem->output_dtype : ATTEND_F32);
 }
 
 /* Zeroed memory, so that page faults are not counted as time of the run. */
-static float *take_memory(int rank, const int64_t *shape)
+static void *take_memory(int rank, const int64_t *shape, size_t item_bytes)
 {
-    size_t bytes = sizeof(float);
+    size_t bytes = item_bytes;
     bool empty = false;
     void *memory = NULL;
     /* The lengths of an empty tensor must fit as well: strides are products of them. */
@@ -84,7 +92,7 @@ int run_results_make(struct run_results *results, struct run_inputs *inputs, con
         describe_result(results, r, inputs);
         if (!spares_inputs(options, result_files[r]))
             return STATUS_COULD_NOT;
-        results->data[r] = take_memory(results->rank[r], results->shape[r]);
+        results->data[r] = take_memory(results->rank[r], results->shape[r], result_bytes(r, &inputs->problem));
         if (!results->data[r])
             return message_failure("%s %s needs more memory than there is", argument, path);
         view_result(results, r, &inputs->problem);
@@ -105,7 +113,8 @@ int run_results_write(struct run_results *results)
         if (!results->data[r])
             continue;
         FILE *stream = output_files_stream(results->file[r]);
-        if (!npy_write(stream, "<f4", sizeof(float), results->rank[r], results->shape[r], results->data[r])) {
+        const attend_dtype dtype = results->tensors[r].dtype;
+        if (!npy_write(stream, run_types_descr(dtype), half_number_bytes(dtype), results->rank[r], results->shape[r], results->data[r])) {
             output_files_report(results->file[r]);
             return STATUS_COULD_NOT;
         }

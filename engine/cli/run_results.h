@@ -10,7 +10,7 @@ struct run_results {
     attend_tensor tensors[RESULT_COUNT];
     int rank[RESULT_COUNT];
     int64_t shape[RESULT_COUNT][4]; /* as written to the file */
-    float *data[RESULT_COUNT];      /* NULL: not asked for */
+    void *data[RESULT_COUNT];       /* NULL: not asked for */
     int file[RESULT_COUNT];         /* of output_files.h */
 };
 
