@@ -430,13 +430,14 @@ static void attend_unit(const struct attend__unit_work *work, const struct atten
 static void clear_output(const struct attend__view *output, int64_t b, int64_t h, int64_t first, int64_t last, int64_t d_v)
 {
     const size_t size = (size_t)output->size; /* +0 is all bits 0 in every type */
-    const bool joined = output->stride[3] == 1 && output->stride[2] == d_v;
-    if (joined)
-        memset(element(output, b, h, first, 0), 0, (size_t)((last - first) * d_v) * size);
-    else
-        for (int64_t r = first; r < last; r++)
-            for (int64_t d = 0; d < d_v; d++)
-                memset(element(output, b, h, r, d), 0, size);
+    const int64_t together = output->stride[3] != 1 ? 1 : output->stride[2] != d_v ? d_v : (last - first) * d_v; /* neighbours */
+    if (together > d_v) {
+        memset(element(output, b, h, first, 0), 0, (size_t)together * size);
+        return;
+    }
+    for (int64_t r = first; r < last; r++)
+        for (int64_t d = 0; d < d_v; d += together)
+            memset(element(output, b, h, r, d), 0, (size_t)together * size);
 }
 
 /* One number of each of rows first … last - 1. */
